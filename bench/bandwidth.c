@@ -20,6 +20,7 @@ static MPI_Request requests[2 * WINDOW];
 static void window(int messages, int step)
 {
     int sends = rank == 0 || both, receives = rank == 1 || both, active = 0;
+    counts.due += sends ? (double)messages * size : 0;
     for (int i = 0; receives && i < messages; i++)
         MPI_Irecv(incoming + (size_t)i * (size_t)step, size, MPI_BYTE, peer, TAG, MPI_COMM_WORLD, &requests[active++]);
     for (int i = 0; sends && i < messages; i++)
@@ -73,11 +74,14 @@ int main(int argc, char **argv)
     incoming = buffer(largest > CHECKED_BYTES ? largest : CHECKED_BYTES);
     for (int i = 0; i < a.count; i++) {
         size = cell_size(a.cells[i]);
+        begin_count();
         check_data(1);
         struct samples *samples = time_operations(windows, both ? 2 * WINDOW : WINDOW, a.seconds * 1e6 / a.count);
         check_data(1000);
+        end_count();
         if (rank == 0) {
             printf("result bandwidth size=%d ", size);
+            print_counts();
             print_samples(samples);
         }
     }

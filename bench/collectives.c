@@ -29,9 +29,26 @@ static int is_rooted(void)
     return what == BCAST || what == REDUCE || what == SCATTER || what == GATHER;
 }
 
+/* What this rank sends in a call; 0 where that depends on the algorithm. */
+static double bytes_due(int root)
+{
+    double block = (double)count * sizeof(double);
+    switch (what) {
+    case ALLTOALL:
+        return block * (ranks - 1);
+    case SCATTER:
+        return rank == root ? block * (ranks - 1) : 0;
+    case GATHER:
+        return rank == root ? 0 : block;
+    default:
+        return 0;
+    }
+}
+
 static void blocking(int root)
 {
     MPI_Comm world = MPI_COMM_WORLD;
+    counts.due += bytes_due(root);
     switch (what) {
     case BARRIER:
         MPI_Barrier(world);
@@ -69,6 +86,7 @@ static void nonblocking(int root)
 {
     MPI_Comm world = MPI_COMM_WORLD;
     MPI_Request request = MPI_REQUEST_NULL;
+    counts.due += bytes_due(root);
     switch (what) {
     case BARRIER:
         MPI_Ibarrier(world, &request);
@@ -209,9 +227,14 @@ static double measure(int seed, int requests, double budget_us)
 {
     void (*once)(int) = requests ? nonblocking : blocking;
     check_data(seed, once);
+    /* A communicator's first calls make what later ones use. */
+    for (int i = 0; i < 3; i++)
+        once(0);
+    begin_count();
     struct samples *samples =
         time_operations(requests ? nonblocking_rounds : blocking_rounds, is_rooted() ? ranks : 1, budget_us);
     check_data(seed + 1, once);
+    end_count();
     return median(samples);
 }
 
@@ -238,8 +261,9 @@ int main(int argc, char **argv)
         double floor_us = requests ? measure(1, 0, budget_us / 2) : 0;
         double us = measure(3, requests, requests ? budget_us / 2 : budget_us);
         if (rank == 0) {
-            printf("result collectives collective=%s ranks=%d size=%d us=%.4f", names[what], ranks,
-                   cell_size(a.cells[i]), us);
+            printf("result collectives collective=%s ranks=%d size=%d ", names[what], ranks, cell_size(a.cells[i]));
+            print_counts();
+            printf("us=%.4f", us);
             if (requests)
                 printf(" floor=%.4f", floor_us);
             printf("\n");

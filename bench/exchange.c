@@ -64,6 +64,7 @@ static uint64_t words_of(const char *at)
 
 static void exchanges(int count)
 {
+    counts.due += (double)count * neighbours * size;
     for (int i = 0; i < count; i++) {
         for (int d = 0; real && d < neighbours; d++)
             rewrite(outgoing[d], size, (uint64_t)i);
@@ -110,11 +111,14 @@ int main(int argc, char **argv)
     }
     for (int i = 0; i < a.count; i++) {
         size = cell_size(a.cells[i]);
+        begin_count();
         check_data(1);
         struct samples *samples = time_operations(exchanges, 1, a.seconds * 1e6 / a.count);
         check_data(1000);
+        end_count();
         if (rank == 0) {
             printf("result exchange ranks=%d size=%d sum=%d ", ranks, size, (int)(sum & 1));
+            print_counts();
             print_samples(samples);
         }
     }

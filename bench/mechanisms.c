@@ -120,7 +120,7 @@ static void send_message(int by_bare)
     if (by_bare)
         send_bare();
     else
-        MPI_Send(outgoing, size, MPI_BYTE, !rank, 1, MPI_COMM_WORLD);
+        counts.due += size, MPI_Send(outgoing, size, MPI_BYTE, !rank, 1, MPI_COMM_WORLD);
 }
 
 static void receive_message(int by_bare)
@@ -223,6 +223,7 @@ int main(int argc, char **argv)
         enum { TURNS = 4 };
         size = cell_size(a.cells[i]);
         all[0].count = all[1].count = 0;
+        begin_count();
         for (int turn = 0; turn < TURNS; turn++)
             for (int by_bare = 0; by_bare < 1 + !!bare; by_bare++) {
                 struct samples *these = time_operations(by_bare ? by_calls : by_mpi, 2, a.seconds * 1e6 / a.count / TURNS / (1 + !!bare));
@@ -230,11 +231,13 @@ int main(int argc, char **argv)
                 for (int s = 0; s < these->count && to->count < MAX_SAMPLES; s++)
                     to->us[to->count++] = these->us[s];
             }
+        end_count();
         if (wrong)
             give_up("mechanisms: received data differs from what was sent");
         double floor = bare ? median(&all[1]) : 0;
         if (rank == 0) {
             printf("result mechanisms size=%d ", size);
+            print_counts();
             if (bare)
                 printf("floor=%.4f ", floor);
             print_samples(&all[0]);

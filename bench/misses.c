@@ -121,8 +121,10 @@ int main(int argc, char **argv)
         for (int turn = 0; turn < warm + COUNTED; turn++) {
             if (turn == warm) {
                 MPI_Barrier(MPI_COMM_WORLD);
+                begin_count();
                 CALLGRIND_ZERO_STATS;
             }
+            counts.due += all ? (double)size * (ranks - 1) : rank < 2 ? size : 0;
             if (all)
                 MPI_Alltoall(from, size, MPI_BYTE, to, size, MPI_BYTE, MPI_COMM_WORLD);
             else if (rank == 0) {
@@ -134,10 +136,13 @@ int main(int argc, char **argv)
             }
         }
         CALLGRIND_DUMP_STATS;
+        end_count();
         double misses = counted(i + 1) / COUNTED / (all ? 1 : 2), sum = 0;
         MPI_Reduce(&misses, &sum, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
         if (rank == 0) {
-            printf("result misses row=%lld misses=%.1f\n", (long long)all << 32 | size, sum);
+            printf("result misses row=%lld size=%d ", (long long)all << 32 | size, size);
+            print_counts();
+            printf("misses=%.1f\n", sum);
             fflush(stdout);
         }
         if (alloc) {

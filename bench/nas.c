@@ -41,15 +41,18 @@ int main(int argc, char **argv)
             kernel++;
         if (kernel == 4 || !class)
             give_up("nas: a cell is ft, is, cg or mg, a colon, and a class: S, W, A or B");
+        begin_count();
         double us = kernels[kernel].run((int)(class - classes));
+        end_count();
         if (us < 0) {
             if (rank == 0)
                 fprintf(stderr, "nas: %s on %d ranks: the result is not the published one\n", a.cells[i], ranks);
             give_up("nas: verification failed");
         }
         if (rank == 0) {
-            printf("result nas row=%d kernel=%s class=%c ms=%.3f verified=1\n", kernel * 4 + (int)(class - classes), kernels[kernel].name, *class,
-                   us / 1e3);
+            printf("result nas row=%d kernel=%s class=%c ", kernel * 4 + (int)(class - classes), kernels[kernel].name, *class);
+            print_counts();
+            printf("ms=%.3f verified=1\n", us / 1e3);
             fflush(stdout);
         }
     }

@@ -32,6 +32,7 @@ static void talk_with_all(int ranks)
 /* One round: there and back. */
 static void round_clean(void)
 {
+    counts.due += size;
     if (rank == 0) {
         MPI_Send(outgoing, size, MPI_BYTE, 1, TAG, MPI_COMM_WORLD);
         MPI_Recv(incoming, size, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -43,6 +44,7 @@ static void round_clean(void)
 
 static void round_real(uint64_t seed)
 {
+    counts.due += size;
     if (rank == 0) {
         rewrite(outgoing, size, seed);
         MPI_Send(outgoing, size, MPI_BYTE, 1, TAG, MPI_COMM_WORLD);
@@ -99,11 +101,14 @@ int main(int argc, char **argv)
         talk_with_all(ranks);
     for (int i = 0; i < a.count; i++) {
         size = cell_size(a.cells[i]);
+        begin_count();
         check_data(1);
         struct samples *samples = time_operations(real ? rounds_real : rounds_clean, 2, a.seconds * 1e6 / a.count);
         check_data(2);
+        end_count();
         if (rank == 0) {
             printf("result pingpong size=%d ", size);
+            print_counts();
             print_samples(samples);
         }
     }

@@ -121,9 +121,12 @@ int main(int argc, char **argv)
         MPI_Reduce(&ours, &all, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
         if (rank == 0 && fabs(all - wanted) > 1e-9 * fabs(wanted))
             give_up("wavefront: the sum is another one than on one rank");
+        begin_count();
         struct samples *samples = time_operations(iterations, 1, a.seconds * 1e6 / a.count);
+        end_count();
         if (rank == 0) {
             printf("result wavefront size=%d ", edge);
+            print_counts();
             print_samples(samples);
         }
         drop();

@@ -33,7 +33,7 @@ fn misused(case: &str, check: &str) -> Result<Vec<String>> {
 /// Messages are received as what they were sent as; buffers are left alone while a request has them.
 #[test]
 fn what_is_wrong_with_messages() -> Result<()> {
-    for case in ["types", "buffers"] {
+    for case in ["types", "buffers", "collectives", "partitions"] {
         assert_eq!(misused(case, "1")?, [""; 0], "{case}");
     }
     Ok(())
@@ -56,6 +56,7 @@ fn what_is_left_at_the_end() -> Result<()> {
         "rank 1: MPI_Finalize: 1 message of 16 bytes from rank 0 with tag 9 on a communicator of 2 ranks was not received",
         "ranks 0-1: MPI_Finalize: 1 datatype of MPI_Type_contiguous at misused.c:",
         "ranks 0-1: MPI_Finalize: 1 persistent request of MPI_Recv_init at misused.c:",
+        "ranks 0-1: MPI_Finalize: 1 receive request of MPI_Irecv at misused.c:",
         "ranks 0-1: MPI_Finalize: 2 communicators of MPI_Comm_dup at misused.c:",
     ];
     for text in expected {

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use isthmus_tests::{
     Finished, Run, children, command, compile, compile_in, cpu_time, folder, job_socket, named, prefix, scratch,
     signal, within,
@@ -51,6 +51,38 @@ fn commands_share_a_world() -> Result<()> {
         "rank 3 of 4, command 2, -",
     ];
     assert_eq!(sorted(&run.succeed()?.out), expected);
+    Ok(())
+}
+
+/// Counters of all ranks at the end of the job: bytes by their way, a column for each rank.
+#[test]
+fn counters_are_printed_at_the_end() -> Result<()> {
+    let program = compile("large_messages")?;
+    let run = Run::mpiexec("--stats -n 2")
+        .arg(&program)
+        .env("ISTHMUS_MECHANISM", "ring")
+        .succeed()?;
+    let line = |name: &str| -> Option<Vec<&str>> {
+        let line = run
+            .err
+            .lines()
+            .find(|line| line.starts_with(&format!("isthmus: {name} ")))?;
+        Some(line.split_whitespace().skip(2).collect())
+    };
+    ensure!(
+        line("counter") == Some(vec!["all", "rank", "0", "rank", "1"]),
+        "{}",
+        run.err
+    );
+    let ring = line("ring_bytes").with_context(|| format!("no bytes by the ring: {}", run.err))?;
+    let counted: Vec<u64> = ring.iter().filter_map(|word| word.parse().ok()).collect();
+    ensure!(
+        counted.len() == 3 && counted[0] == counted[1] + counted[2] && counted[0] > 0,
+        "{}",
+        run.err
+    );
+    let silent = Run::mpiexec("-n 2").arg(&program).succeed()?;
+    ensure!(!silent.err.contains("isthmus: counter"), "{}", silent.err);
     Ok(())
 }
 
@@ -403,12 +435,38 @@ fn stop_and_continue() -> Result<()> {
 }
 
 #[test]
-fn daemons_end_with_the_job() -> Result<()> {
-    let run = Run::mpiexec("-n 2 sh -c")
-        .arg("setsid sleep 1234.5 & sleep 0.2")
-        .succeed()?;
-    assert!(run.took < Duration::from_secs(2), "{:?}", run.took);
-    assert_eq!(named("sleep 1234.5"), []);
+fn what_is_left_of_a_job_ends_with_it() -> Result<()> {
+    // Its output is the job's, or it is in the job's session, or the job has failed, or was ended.
+    let to_null = ">/dev/null 2>&1";
+    for (options, script, code) in [
+        ("", "setsid sleep 1234.5 & sleep 0.2".to_owned(), 0),
+        ("-l", "setsid sleep 1234.5 2>/dev/null & sleep 0.2".to_owned(), 0),
+        ("", format!("nohup sleep 1234.5 {to_null} & sleep 0.2"), 0),
+        ("", format!("setsid sleep 1234.5 {to_null} & sleep 0.2; exit 3"), 3),
+        (
+            "--timeout 0.3",
+            format!("setsid sleep 1234.5 {to_null} & sleep 20"),
+            124,
+        ),
+    ] {
+        let run = Run::mpiexec(&format!("{options} -n 2 sh -c")).arg(&script).finish()?;
+        assert_eq!(run.code, Some(code), "{script}: {}", run.err);
+        assert!(run.took < Duration::from_secs(2), "{:?}", run.took);
+        assert_eq!(named("sleep 1234.5"), [], "{script}");
+    }
+    Ok(())
+}
+
+#[test]
+fn what_has_left_a_job_that_ends_well_lives_on() -> Result<()> {
+    for options in ["", "-l"] {
+        let run = Run::mpiexec(&format!("{options} -n 2 sh -c"))
+            .arg("setsid sleep 1236.5 >/dev/null 2>&1 & sleep 0.2")
+            .finish()?;
+        let left = named("sleep 1236.5");
+        left.iter().for_each(|pid| signal(*pid, "KILL"));
+        assert_eq!((run.code, left.len()), (Some(0), 2), "{options}: {}", run.err);
+    }
     Ok(())
 }
 
@@ -988,6 +1046,27 @@ fn lines_are_there_when_the_job_ends_early() -> Result<()> {
         (Some(137), ""),
         "a buffer of the program's own"
     );
+    Ok(())
+}
+
+/// So is what a Fortran program has written: gfortran's library keeps no record back.
+#[test]
+fn lines_of_fortran_are_there_when_the_job_ends_early() -> Result<()> {
+    let program = scratch("programs")?.join("printed_by_fortran");
+    let library = prefix().join("lib");
+    Run::program("gfortran")
+        .words("-Wall -Werror -o")
+        .arg(&program)
+        .arg(folder().join("programs/printed.f90"))
+        .arg(format!("-L{}", library.display()))
+        .arg(format!("-Wl,-rpath,{}", library.display()))
+        .words("-lmpi_abi")
+        .succeed()?;
+    for (how, code) in [("abort", 3), ("signal", 137), ("exit", 3)] {
+        let run = Run::mpiexec("-n 2").arg(&program).arg(how).finish()?;
+        let line = "printed before the end\n";
+        assert_eq!((run.code, run.out.as_str()), (Some(code), line), "{how}: {}", run.err);
+    }
     Ok(())
 }
 

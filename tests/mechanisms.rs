@@ -42,6 +42,24 @@ fn a_helper_thread_copies() -> Result<()> {
     Ok(())
 }
 
+/// Where the kernel module is named and missing, large messages take two copies, and one line says just that.
+#[test]
+fn a_named_module_that_is_missing_is_told() -> Result<()> {
+    if std::path::Path::new("/dev/isthmus").exists() {
+        return Ok(());
+    }
+    let run = with("large_messages", &[("ISTHMUS_MECHANISM", "kmod")])?;
+    ensure!(
+        run.err.contains("the kernel module is not used") && run.err.contains("take two copies"),
+        "{}",
+        run.err
+    );
+    for wrong in ["cross memory attach is", "more memory", "ptrace_scope"] {
+        ensure!(!run.err.contains(wrong), "{wrong}: {}", run.err);
+    }
+    Ok(())
+}
+
 /// An accumulate on many blocks of ordinary memory reads and writes many by one copy, also where copies are refused in the middle.
 #[test]
 fn an_accumulate_on_scattered_elements_copies_many_at_a_time() -> Result<()> {

@@ -8,6 +8,40 @@ use isthmus_tests::{Run, command, folder, prefix, scratch};
 
 const COMPILERS: [&str; 5] = ["mpicc", "mpicc_abi", "mpicxx", "mpicxx_abi", "mpic++"];
 
+/// The examples of each model run on several ranks, and check what they compute.
+#[test]
+fn examples_of_all_models_run() -> Result<()> {
+    let sources = folder().join("../examples");
+    for (name, compiler, libraries, ranks, says) in [
+        ("window", "mpicc", "", "3", "60000 samples, 60000 counted"),
+        ("armci", "mpicc", "-larmci", "3", "96 rows checked, 0 elements wrong"),
+        (
+            "shmem",
+            "oshcc",
+            "-lm",
+            "4",
+            "256 points, 256 steps on 4 processing elements: off by",
+        ),
+        ("arrays", "mpicc", "-lga -larmci", "3", "64 tasks, 0 elements wrong"),
+        ("heat", "mpicc", "-lm", "2", ""),
+    ] {
+        let program = scratch("examples")?.join(name);
+        let compile = Run::program(command(compiler))
+            .words("-O2 -Wall -Werror -o")
+            .arg(&program);
+        compile
+            .arg(sources.join(name).with_extension("c"))
+            .words(libraries)
+            .succeed()?;
+        let run = Run::mpiexec(&format!("-n {ranks}"))
+            .arg(&program)
+            .directory(scratch("examples")?);
+        let run = run.succeed()?;
+        ensure!(run.out.contains(says), "{name}: {}{}", run.out, run.err);
+    }
+    Ok(())
+}
+
 #[test]
 fn they_show_what_they_do() -> Result<()> {
     let (include, lib) = (prefix().join("include"), prefix().join("lib"));

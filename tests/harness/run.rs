@@ -72,6 +72,12 @@ impl Run {
         self
     }
 
+    /// With this as its working directory.
+    pub fn directory(mut self, directory: impl AsRef<std::path::Path>) -> Self {
+        self.command.current_dir(directory);
+        self
+    }
+
     /// On its standard input; without it the input is empty.
     pub fn input(mut self, text: &str) -> Self {
         self.input = Some(text.to_owned());

@@ -85,6 +85,72 @@ static void buffers(void) {
     OK(MPI_Request_free(&request));
 }
 
+/* Collectives under way have buffers as messages have. */
+static void collectives(void) {
+    MPI_Request request, second;
+    int in[2] = {1, 2}, out[4], sum[2];
+    OK(MPI_Iallgather(in, 2, MPI_INT, out, 2, MPI_INT, comm, &request));
+    in[1]++;
+    FAILS(MPI_ERR_BUFFER, MPI_Wait(&request, MPI_STATUS_IGNORE));
+    CHECK(request == MPI_REQUEST_NULL, "it is complete");
+    /* What one receives another one may not have. */
+    OK(MPI_Iallreduce(in, sum, 2, MPI_INT, MPI_SUM, comm, &request));
+    FAILS(MPI_ERR_BUFFER, MPI_Irecv(sum + 1, 1, MPI_INT, !rank, 1, comm, &second));
+    FAILS(MPI_ERR_BUFFER, MPI_Send(sum, 1, MPI_INT, !rank, 1, comm));
+    FAILS(MPI_ERR_BUFFER, MPI_Bcast(sum, 2, MPI_INT, 0, comm));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    CHECK(sum[0] == 2, "%d", sum[0]);
+    /* In place, what is sent changes; two may send one buffer; blocks that touch are one. */
+    out[2 * rank] = out[2 * rank + 1] = rank;
+    OK(MPI_Iallgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, out, 2, MPI_INT, comm, &request));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    OK(MPI_Iallreduce(MPI_IN_PLACE, sum, 2, MPI_INT, MPI_SUM, comm, &request));
+    OK(MPI_Ialltoall(in, 1, MPI_INT, out, 1, MPI_INT, comm, &second));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    OK(MPI_Wait(&second, MPI_STATUS_IGNORE));
+    OK(MPI_Iscan(in, sum, 2, MPI_INT, MPI_SUM, comm, &request));
+    OK(MPI_Ibcast(rank ? out : in, 2, MPI_INT, 0, comm, &second));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    OK(MPI_Wait(&second, MPI_STATUS_IGNORE));
+    /* A persistent one has its buffers while it is active. */
+    OK(MPI_Bcast_init(in, 2, MPI_INT, 0, comm, MPI_INFO_NULL, &request));
+    for (int i = 0; i < 2; i++) {
+        in[0] = 7 + i;
+        OK(MPI_Start(&request));
+        FAILS(MPI_ERR_BUFFER, MPI_Irecv(in, 2, MPI_INT, !rank, 1, comm, &second));
+        OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    }
+    OK(MPI_Start(&request));
+    if (rank == 0) in[0]++;
+    if (rank == 0) FAILS(MPI_ERR_BUFFER, MPI_Wait(&request, MPI_STATUS_IGNORE));
+    else OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    OK(MPI_Request_free(&request));
+}
+
+/* A partition that is ready is left alone until the send is complete. */
+static void partitions(void) {
+    int other = !rank;
+    MPI_Request requests[2], second;
+    OK(MPI_Psend_init(data, 4, 4, MPI_INT, other, 2, comm, MPI_INFO_NULL, &requests[0]));
+    OK(MPI_Precv_init(more, 4, 4, MPI_INT, other, 2, comm, MPI_INFO_NULL, &requests[1]));
+    for (int i = 0; i < 3; i++) {
+        for (int at = 0; at < 16; at++) data[at] = at + i;
+        OK(MPI_Startall(2, requests));
+        data[8]++;
+        OK(MPI_Pready(2, requests[0]));
+        data[0]++;
+        OK(MPI_Pready_range(0, 1, requests[0]));
+        FAILS(MPI_ERR_BUFFER, MPI_Irecv(data + 5, 1, MPI_INT, other, 1, comm, &second));
+        OK(MPI_Pready(3, requests[0]));
+        if (i == 1) data[9]++;
+        if (i == 1) FAILS(MPI_ERR_BUFFER, MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
+        else OK(MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
+        OK(MPI_Wait(&requests[1], MPI_STATUS_IGNORE));
+        CHECK(i == 1 || (more[8] == 9 + i && more[0] == 1 + i), "%d", more[8]);
+    }
+    for (int i = 0; i < 2; i++) OK(MPI_Request_free(&requests[i]));
+}
+
 /* Each of these is said at the end. */
 static void left(void) {
     MPI_Comm copy;
@@ -94,6 +160,10 @@ static void left(void) {
     OK(MPI_Type_contiguous(3, MPI_INT, &type));
     if (rank == 0) OK(MPI_Isend(data, 4, MPI_INT, 1, 9, copy, &request));
     OK(MPI_Recv_init(more, 4, MPI_INT, 1 - rank, 9, comm, &request));
+    /* Nobody knows when its buffer may be used. */
+    OK(MPI_Irecv(data, 4, MPI_INT, 1 - rank, 8, comm, &request));
+    OK(MPI_Request_free(&request));
+    OK(MPI_Send(more, 4, MPI_INT, 1 - rank, 8, comm));
 }
 
 /* Does a standard send end before it is received? */
@@ -118,6 +188,8 @@ int main(int argc, char **argv) {
     const char *what = argv[1];
     if (strcmp(what, "types") == 0) types();
     else if (strcmp(what, "buffers") == 0) buffers();
+    else if (strcmp(what, "collectives") == 0) collectives();
+    else if (strcmp(what, "partitions") == 0) partitions();
     else if (strcmp(what, "left") == 0) left();
     else ends_early(strcmp(what, "standard") == 0);
     end();

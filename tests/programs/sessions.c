@@ -2,6 +2,22 @@
 /* Sessions before, beside and after the world, and communicators made from their process sets. */
 #include "check.h"
 
+/* Objects of two sessions in one call are an error. */
+static void other_session(MPI_Comm comm) {
+    MPI_Session session;
+    MPI_Group group;
+    MPI_Comm other, created;
+    int answer;
+    OK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session));
+    OK(MPI_Group_from_session_pset(session, "mpi://WORLD", &group));
+    OK(MPI_Comm_create_from_group(group, "tests/sessions/other", MPI_INFO_NULL, MPI_ERRORS_RETURN, &other));
+    FAILS(MPI_ERR_GROUP, MPI_Comm_compare(comm, other, &answer));
+    FAILS(MPI_ERR_GROUP, MPI_Comm_create_group(comm, group, 1, &created));
+    OK(MPI_Group_free(&group));
+    OK(MPI_Comm_free(&other));
+    OK(MPI_Session_finalize(&session));
+}
+
 static void use(void) {
     MPI_Session session;
     MPI_Group group;
@@ -29,6 +45,7 @@ static void use(void) {
     OK(MPI_Recv(&got, 1, MPI_INT, (me + members - 1) % members, 0, comm, MPI_STATUS_IGNORE));
     CHECK(got == (me + members - 1) % members, "%d", got);
     OK(MPI_Buffer_detach(&back, &bytes));
+    other_session(comm);
     OK(MPI_Comm_free(&comm));
     OK(MPI_Session_finalize(&session));
     CHECK(session == MPI_SESSION_NULL, "a finalized session is null");

@@ -25,9 +25,10 @@ static int put(int first, int count, int target) {
     return MPI_Put(data, count, MPI_INT, target, first, count, MPI_INT, win);
 }
 
+/* Each into a place of its own. */
 static int get(int first, int count, int target) {
-    static int data[64];
-    return MPI_Get(data, count, MPI_INT, target, first, count, MPI_INT, win);
+    static int data[32][64], calls;
+    return MPI_Get(data[calls++ % 32], count, MPI_INT, target, first, count, MPI_INT, win);
 }
 
 static int add(int first, int count, int target) {
@@ -95,19 +96,72 @@ static void by_request(void) {
     if (rank == 0) {
         right(MPI_Rget(data, 4, MPI_INT, 1, 0, 4, MPI_INT, win, &request));
         wrong(MPI_ERR_RMA_CONFLICT, put(0, 4, 1));
+        wrong(MPI_ERR_BUFFER, MPI_Put(data, 1, MPI_INT, 1, 8, 1, MPI_INT, win));
         OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
         right(MPI_Rput(data, 4, MPI_INT, 1, 0, 4, MPI_INT, win, &request));
         OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
         wrong(MPI_ERR_RMA_CONFLICT, MPI_Rget(data, 4, MPI_INT, 1, 0, 4, MPI_INT, win, &request));
+        data[0]++;
+        right(MPI_Rput(data, 4, MPI_INT, 1, 16, 4, MPI_INT, win, &request));
+        data[3]++;
+        OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+        wrong(MPI_ERR_BUFFER, MPI_Wait(&request, MPI_STATUS_IGNORE));
+        CHECK(request == MPI_REQUEST_NULL, "it is complete");
     }
     OK(MPI_Win_unlock_all(win));
     in_turn(1);
 }
 
+/* Buffers at the origin are left alone until the operation is complete, and hold elements as the target does. */
+static void at_the_origin(void) {
+    static int data[8], more[8];
+    static float real[8];
+    int other = 1 - rank;
+    MPI_Request request;
+    MPI_Group all, peers;
+    OK(MPI_Win_fence(0, win));
+    right(MPI_Put(data, 4, MPI_INT, other, 0, 4, MPI_INT, win));
+    right(MPI_Put(data, 4, MPI_INT, other, 4, 4, MPI_INT, win));
+    wrong(MPI_ERR_BUFFER, MPI_Get(data + 3, 2, MPI_INT, other, 8, 2, MPI_INT, win));
+    wrong(MPI_ERR_BUFFER, MPI_Irecv(data, 1, MPI_INT, other, 1, MPI_COMM_WORLD, &request));
+    right(MPI_Get(more, 4, MPI_INT, other, 10, 4, MPI_INT, win));
+    wrong(MPI_ERR_BUFFER, MPI_Get(more, 1, MPI_INT, other, 20, 1, MPI_INT, win));
+    wrong(MPI_ERR_TYPE, MPI_Put(real, 4, MPI_FLOAT, other, 30, 4, MPI_INT, win));
+    wrong(MPI_ERR_TYPE, MPI_Get(real, 1, MPI_FLOAT, other, 40, 4, MPI_CHAR, win));
+    data[2]++;
+    wrong(MPI_ERR_BUFFER, MPI_Win_fence(0, win));
+    right(MPI_Get(more, 4, MPI_INT, other, 10, 4, MPI_INT, win));
+    more[0]++;
+    wrong(MPI_ERR_BUFFER, MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+    /* A flush of the target ends it, of another one does not. */
+    OK(MPI_Win_lock_all(0, win));
+    right(MPI_Put(data, 1, MPI_INT, other, 0, 1, MPI_INT, win));
+    OK(MPI_Win_flush_local(other, win));
+    data[0]++;
+    right(MPI_Put(data, 1, MPI_INT, other, 0, 1, MPI_INT, win));
+    OK(MPI_Win_flush_local(rank, win));
+    data[0]++;
+    wrong(MPI_ERR_BUFFER, MPI_Win_flush(other, win));
+    int sum = 0, one = 1;
+    right(MPI_Fetch_and_op(&one, &sum, MPI_INT, other, 50, MPI_SUM, win));
+    wrong(MPI_ERR_BUFFER, MPI_Fetch_and_op(&one, &sum, MPI_INT, other, 51, MPI_SUM, win));
+    OK(MPI_Win_unlock_all(win));
+    OK(MPI_Win_get_group(win, &all));
+    OK(MPI_Group_incl(all, 1, &other, &peers));
+    OK(MPI_Win_post(peers, 0, win));
+    OK(MPI_Win_start(peers, 0, win));
+    right(MPI_Accumulate(data, 1, MPI_INT, other, 0, 1, MPI_INT, MPI_SUM, win));
+    data[0]++;
+    wrong(MPI_ERR_BUFFER, MPI_Win_complete(win));
+    OK(MPI_Win_wait(win));
+    OK(MPI_Group_free(&all));
+    OK(MPI_Group_free(&peers));
+}
+
 /* Two reads are no conflict, accumulates of different types are one. */
 static void what_is_done(void) {
-    int data = 0;
-    unsigned other = 0;
+    int data = 0, more = 0;
+    unsigned other = 0, another = 0;
     OK(MPI_Win_fence(0, win));
     if (rank == 0) right(get(0, 2, 0)), right(MPI_Fetch_and_op(NULL, &data, MPI_INT, 0, 1, MPI_NO_OP, win)), right(add(8, 4, 0));
     in_turn(1);
@@ -115,9 +169,9 @@ static void what_is_done(void) {
         right(MPI_Fetch_and_op(NULL, &data, MPI_INT, 0, 0, MPI_NO_OP, win));
         right(get(1, 1, 0));
         wrong(MPI_ERR_RMA_CONFLICT, add(1, 1, 0));
-        right(MPI_Fetch_and_op(NULL, &data, MPI_INT, 0, 8, MPI_NO_OP, win));
+        right(MPI_Fetch_and_op(NULL, &more, MPI_INT, 0, 8, MPI_NO_OP, win));
         wrong(MPI_ERR_RMA_CONFLICT, MPI_Accumulate(&other, 1, MPI_UNSIGNED, 0, 9, 1, MPI_UNSIGNED, MPI_SUM, win));
-        wrong(MPI_ERR_RMA_CONFLICT, MPI_Fetch_and_op(NULL, &other, MPI_UNSIGNED, 0, 9, MPI_NO_OP, win));
+        wrong(MPI_ERR_RMA_CONFLICT, MPI_Fetch_and_op(NULL, &another, MPI_UNSIGNED, 0, 9, MPI_NO_OP, win));
     }
     in_turn(1);
     OK(MPI_Win_fence(0, win));
@@ -183,6 +237,7 @@ int main(int argc, char **argv) {
     columns();
     under_locks();
     by_request();
+    at_the_origin();
     what_is_done();
     between_posts();
     outside();

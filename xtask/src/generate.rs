@@ -5,6 +5,7 @@ mod body;
 mod c;
 mod constants;
 mod entry;
+mod fortran;
 mod fuzz;
 mod header;
 mod openshmem;
@@ -42,6 +43,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let standard = Standard::read(root)?;
     let mut files = generate(&standard)?;
     files.extend(openshmem::generate(root)?);
+    files.extend(fortran::render(&standard, root)?);
     for (model, what) in MODELS {
         let list = root.join("standard").join(model).with_extension("txt");
         let list = std::fs::read_to_string(&list).with_context(|| format!("cannot read {}", list.display()))?;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
+use crate::fortran;
 use crate::link;
 use crate::process::{cargo, root, show, target};
 use crate::tools::{self, Tool};
@@ -46,13 +47,19 @@ pub fn into(prefix: &Path) -> Result<()> {
         ("oshcxx", &OPENSHMEM, CXX),
     ] {
         let text = wrapper(api, language, variable, flag, compiler, package);
-        write(&bin.join(name), &text, 0o755)?;
+        write(&bin.join(name), &plain(&text), 0o755)?;
     }
+    let [language, variable, flag, compiler, package] = FORTRAN;
+    let text = wrapper(&MPI_FORTRAN, language, variable, flag, compiler, package);
+    write(&bin.join("mpifort"), &with_modules(&text), 0o755)?;
     for (link, to) in [
         ("mpirun", "mpiexec"),
         ("mpicc_abi", "mpicc"),
         ("mpicxx_abi", "mpicxx"),
         ("mpic++", "mpicxx"),
+        ("mpif77", "mpifort"),
+        ("mpif90", "mpifort"),
+        ("mpifort_abi", "mpifort"),
         ("oshc++", "oshcxx"),
         ("oshCC", "oshcxx"),
         ("oshrun", "mpiexec"),
@@ -62,6 +69,7 @@ pub fn into(prefix: &Path) -> Result<()> {
     }
     link::libraries(&built, &folder(prefix, "lib")?)?;
     link::absent(&folder(prefix, "lib/isthmus")?)?;
+    fortran::libraries(&folder(prefix, "lib")?)?;
     let include = folder(prefix, "include")?;
     for below in ["", "mpp"] {
         let to = folder(&include, below)?;
@@ -104,9 +112,17 @@ pub fn into(prefix: &Path) -> Result<()> {
     for (package, template) in [
         ("armci.pc", include_str!("../templates/armci.pc")),
         ("ga.pc", include_str!("../templates/ga.pc")),
+        ("isthmus-fortran.pc", include_str!("../templates/isthmus-fortran.pc")),
         ("oshmem.pc", include_str!("../templates/oshmem.pc")),
     ] {
         write(&pkgconfig.join(package), &versioned(template), 0o644)?;
+    }
+    point(&pkgconfig.join("mpi-fort.pc"), "isthmus-fortran.pc")?;
+    let modules = folder(prefix, "share/isthmus/fortran")?;
+    for source in files(&root().join("fortran/include"))? {
+        let name = source.file_name().context("a file has a name")?;
+        let to = if name == "mpif.h" { &include } else { &modules };
+        copy(&source, &to.join(name))?;
     }
     let module = folder(prefix, "lib/python/isthmus/ga")?;
     for source in files(&root().join("python/isthmus/ga"))? {
@@ -121,7 +137,7 @@ pub fn into(prefix: &Path) -> Result<()> {
     for source in files(&root().join("bench"))? {
         copy(&source, &bench.join(source.file_name().context("a file has a name")?))?;
     }
-    Ok(())
+    fortran::modules(prefix)
 }
 
 /// What a program that was just built prints.
@@ -145,6 +161,10 @@ const MPI: Api = Api {
     against: ", against the standard ABI",
     libraries: "-lmpi_abi",
 };
+const MPI_FORTRAN: Api = Api {
+    libraries: "-lmpifort_abi -lmpi_abi",
+    ..MPI
+};
 /// Programs that use MPI too need nothing else.
 const OPENSHMEM: Api = Api {
     name: "OpenSHMEM",
@@ -155,6 +175,23 @@ const OPENSHMEM: Api = Api {
 /// Language, variable, option, compiler, package.
 const C: [&str; 5] = ["C", "CC", "-cc", "cc", "gcc"];
 const CXX: [&str; 5] = ["C++", "CXX", "-cxx", "c++", "g++"];
+const FORTRAN: [&str; 5] = ["Fortran", "FC", "-fc", "gfortran", "gfortran"];
+
+/// A wrapper without the lines that only Fortran needs; these end in `# Fortran`.
+fn plain(text: &str) -> String {
+    lines(text, "  # Fortran").replace("  # C\n", "\n")
+}
+
+/// A wrapper with them, and without those of the other languages.
+fn with_modules(text: &str) -> String {
+    lines(text, "  # C").replace("  # Fortran\n", "\n")
+}
+
+/// A text without the lines that end so.
+fn lines(text: &str, end: &str) -> String {
+    let kept = text.lines().filter(|line| !line.ends_with(end));
+    kept.map(|line| format!("{line}\n")).collect()
+}
 
 fn wrapper(api: &Api, language: &str, variable: &str, flag: &str, compiler: &str, package: &str) -> String {
     versioned(include_str!("../templates/mpicc.sh"))

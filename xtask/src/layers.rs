@@ -20,7 +20,7 @@ const LAYERS: &[&[&str]] = &[
     &["fabric"],
     &["engine"],
     &["datatype"],
-    &["collective"],
+    &["collective", "io"],
     &["mpi", "armci", "shmem"],
     &["ga"],
     &["abi"],
@@ -128,6 +128,7 @@ const HOUSES: &[House] = &[
             &["topology", "comm::free", "comm::world"],
             &["coll"],
             &["win", "comm::idup", "topology::distributed"],
+            &["file"],
             &["environment"],
             &["session"],
             &["errhandler::raise"],
@@ -150,6 +151,7 @@ const WITHOUT_CIRCLES: &[&str] = &[
     "xtask/src",
     "fuzz/src",
     "crates/datatype/src",
+    "crates/io/src",
 ];
 
 #[derive(Deserialize)]

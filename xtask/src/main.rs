@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 mod demo;
+mod fortran;
 mod fuzz;
 mod generate;
 mod install;

@@ -14,7 +14,7 @@ use anyhow::{Result, bail, ensure};
 use crate::process::{cargo, quiet, target};
 use crate::tools::{self, Tool};
 use crate::{generate, layers};
-use outside::{arrays, cmake, imb, mpi4py, mpich, rsmpi, shmem4py};
+use outside::{arrays, cmake, files, fortran, imb, mpi4py, mpich, rsmpi, shmem4py};
 use suite::Suite;
 
 const BUILD: Duration = Duration::from_secs(1800);
@@ -31,6 +31,9 @@ struct Part {
     long: bool,
     run: fn(&mut Suite, &Circumstances),
 }
+
+/// The parts in which Global Arrays solve systems of equations.
+const LINEAR_ALGEBRA: [&str; 3] = ["units", "ranks", "arrays"];
 
 /// What parts may want to know.
 struct Circumstances {
@@ -71,12 +74,14 @@ const PARTS: &[Part] = &[
     installed("mpi4py", |suite, around| {
         mpi4py::run(suite, &around.prefix, around.full)
     }),
+    installed("files", |suite, around| files::run(suite, &around.prefix)),
     installed("shmem4py", |suite, around| shmem4py::run(suite, &around.prefix)),
     installed("arrays", |suite, around| {
         arrays::run(suite, &around.prefix, around.full)
     }),
     installed("imb", |suite, around| imb::run(suite, &around.prefix, around.full)),
     installed("mpich", |suite, around| mpich::run(suite, &around.prefix)),
+    installed("fortran", |suite, around| fortran::run(suite, &around.prefix)),
     installed("kmod", |suite, around| kmod::run(suite, &around.prefix)),
     installed("cmake", |suite, around| cmake::run(suite, &around.prefix)),
     Part {
@@ -113,12 +118,15 @@ pub fn run(arguments: &[String]) -> Result<()> {
     tools::need(&[
         Tool::C,
         Tool::Cxx,
+        Tool::Fortran,
         Tool::CMake,
         Tool::PkgConfig,
         Tool::Python,
         Tool::Libfabric,
     ])?;
-    tools::want(&[Tool::Scalapack]);
+    if chosen.iter().any(|part| LINEAR_ALGEBRA.contains(&part.name)) {
+        tools::want(&[Tool::Scalapack]);
+    }
     let prefix = target().join("test/prefix");
     let around = Circumstances { full, prefix };
     let mut suite = Suite::default();

@@ -19,6 +19,8 @@ pub enum Tool {
     C,
     /// A C++ compiler.
     Cxx,
+    /// A Fortran compiler: GNU's.
+    Fortran,
     /// CMake, and the make that it drives.
     CMake,
     /// `pkg-config`.
@@ -31,6 +33,8 @@ pub enum Tool {
     Libfabric,
     /// Linear algebra on many processes, which Global Arrays find at run time.
     Scalapack,
+    /// HDF5 and PnetCDF, built for MPICH.
+    ParallelFiles,
     /// Slurm's daemons and commands.
     Slurm,
     /// An emulator of whole machines.
@@ -50,12 +54,14 @@ impl Tool {
         match self {
             Self::C => "a C compiler",
             Self::Cxx => "a C++ compiler",
+            Self::Fortran => "gfortran",
             Self::CMake => "CMake",
             Self::PkgConfig => "pkg-config",
             Self::Clang => "libclang",
             Self::Python => "Python 3 with venv and headers",
             Self::Libfabric => "libfabric",
             Self::Scalapack => "ScaLAPACK for MPICH's ABI",
+            Self::ParallelFiles => "HDF5 and PnetCDF for MPICH's ABI",
             Self::Slurm => "Slurm",
             Self::Qemu => "qemu for x86",
             Self::Headers => "the headers of a Linux kernel",
@@ -70,12 +76,14 @@ impl Tool {
         match self {
             Self::C => &["gcc", "libc6-dev"],
             Self::Cxx => &["g++"],
+            Self::Fortran => &["gfortran"],
             Self::CMake => &["cmake", "make"],
             Self::PkgConfig => &["pkg-config"],
             Self::Clang => &["libclang-dev"],
             Self::Python => &["python3", "python3-venv", "python3-dev"],
             Self::Libfabric => &["libfabric1"],
             Self::Scalapack => &["libscalapack-mpich2.2", "libopenblas0-pthread"],
+            Self::ParallelFiles => &["libhdf5-mpich-103-1", "libpnetcdf0d"],
             Self::Slurm => &[
                 "slurmctld",
                 "slurmd",
@@ -91,10 +99,12 @@ impl Tool {
         }
     }
 
-    fn is_there(self) -> bool {
+    /// Is it installed?
+    pub fn is_there(self) -> bool {
         match self {
             Self::C => found("cc"),
             Self::Cxx => found("c++"),
+            Self::Fortran => found("gfortran"),
             Self::CMake => found("cmake") && found("make"),
             Self::PkgConfig => found("pkg-config"),
             Self::Clang => {
@@ -113,6 +123,9 @@ impl Tool {
             }
             Self::Libfabric => has_library("libfabric.so.1"),
             Self::Scalapack => has_library("libscalapack-mpich.so.2.2"),
+            Self::ParallelFiles => ["libhdf5_mpich.so.103", "libpnetcdf.so.0d"]
+                .into_iter()
+                .all(has_library),
             Self::Slurm => ["munged", "slurmctld", "slurmd", "srun"].into_iter().all(found),
             Self::Qemu => found(kmod::QEMU),
             Self::Headers => found("make") && found("gcc") && kmod::newest().is_some(),
@@ -143,11 +156,46 @@ pub fn need(tools: &[Tool]) -> Result<()> {
     let mut apt = Command::new("apt-get");
     apt.args(["-qq", "-y", "--no-install-recommends", "install"])
         .args(packages);
+    let selected = alternatives();
     process::show(apt.env("DEBIAN_FRONTEND", "noninteractive"))?;
+    restore(&selected)?;
     match missing.iter().find(|tool| !tool.is_there()) {
         Some(tool) => bail!("{} is still missing after {cure}", tool.name()),
         None => Ok(()),
     }
+}
+
+/// The machine's alternatives (update-alternatives(1)), as `name value`: `mpicc` and `mpirun` are among them. None where there is no such command.
+fn alternatives() -> Vec<(String, String)> {
+    let said = Command::new("update-alternatives").arg("--get-selections").output();
+    let said = said
+        .map(|said| String::from_utf8_lossy(&said.stdout).into_owned())
+        .unwrap_or_default();
+    let lines = said.lines().filter_map(|line| {
+        let mut words = line.split_whitespace();
+        Some((words.next()?.to_owned(), words.nth(1)?.to_owned()))
+    });
+    lines.collect()
+}
+
+/// A package that was installed for a test may not change which of several programs a name means: what was selected before is again.
+fn restore(selected: &[(String, String)]) -> Result<()> {
+    let now = alternatives();
+    for (name, value) in changed(selected, &now) {
+        let mut command = Command::new("update-alternatives");
+        process::show(command.args(["--set", name, value]))?;
+    }
+    Ok(())
+}
+
+/// Those of `before` that have another value `now`.
+fn changed<'a>(before: &'a [(String, String)], now: &[(String, String)]) -> Vec<(&'a str, &'a str)> {
+    let differs = |pair: &&(String, String)| now.iter().any(|(name, value)| *name == pair.0 && *value != pair.1);
+    before
+        .iter()
+        .filter(differs)
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect()
 }
 
 /// Install what is missing where we may. What still is cannot be tried.
@@ -177,4 +225,26 @@ fn has_library(name: &str) -> bool {
 fn found(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|entry: PathBuf| entry.join(program).is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_selected_before_is_selected_again() {
+        let pairs = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
+            pairs
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect()
+        };
+        let before = pairs(&[("mpicc", "/opt/mpicc"), ("editor", "/bin/vi")]);
+        let now = pairs(&[
+            ("mpicc", "/usr/bin/mpicc.mpich"),
+            ("mpirun", "/usr/bin/mpirun.mpich"),
+            ("editor", "/bin/vi"),
+        ]);
+        assert_eq!(changed(&before, &now), [("mpicc", "/opt/mpicc")]);
+    }
 }

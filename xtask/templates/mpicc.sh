@@ -12,6 +12,13 @@ fail() {
     exit "${2:-1}"
 }
 
+# Where the modules for this compiler are: folders are named by what compilers say of their version.  # Fortran
+modules() {  # Fortran
+    # shellcheck disable=SC2086  # Fortran
+    version=$($compiler --version 2>/dev/null | sed -n '/./{p;q;}' | tr -cs 'A-Za-z0-9.' -)  # Fortran
+    echo "$prefix/lib/isthmus/fortran/${version%-}"  # Fortran
+}  # Fortran
+
 help() {
     cat <<END
 usage: $name [options of $name] [options and files for $compiler]
@@ -41,7 +48,8 @@ for argument in "$@"; do
         -c | -S | -E | -M | -MM) linking=no ;;
         -show | --show | -compile-info | -compile_info | -link-info | -link_info) show=yes; continue ;;
         --showme | -showme) show=yes; continue ;;
-        --showme:compile | -showme:compile) echo "-I$prefix/include"; exit 0 ;;
+        --showme:compile | -showme:compile) echo "-I$prefix/include -I$(modules)"; exit 0 ;;  # Fortran
+        --showme:compile | -showme:compile) echo "-I$prefix/include"; exit 0 ;;  # C
         --showme:link | -showme:link)
             echo "-L$prefix/lib -Wl,-rpath -Wl,$prefix/lib -Wl,--enable-new-dtags @LIBRARIES@"
             exit 0
@@ -49,6 +57,11 @@ for argument in "$@"; do
         --showme:version | -showme:version) echo "$name for Isthmus version @VERSION@"; exit 0 ;;
         --showme:* | -showme:*) fail "${argument}: compile, link and version are known" ;;
         @FLAG@=*) compiler=${argument#*=}; continue ;;
+        -f90=* | -f77=*) compiler=${argument#*=}; continue ;;  # Fortran
+        -fdefault-integer-8 | -i8 | --default-integer-8)  # Fortran
+            fail "$argument: INTEGER has 4 bytes in this MPI: compile without it, and declare INTEGER(KIND=8) where 8 bytes are needed" ;;  # Fortran
+        -fdefault-real-8 | -r8 | -autodouble)  # Fortran
+            fail "$argument: MPI_REAL has 4 bytes in this MPI: compile without it, and declare REAL(KIND=8) and say MPI_REAL8" ;;  # Fortran
         -nativelinking) native=yes; continue ;;
         -mpi-abi | -mpi_abi) continue ;;
         -echo) set -x; continue ;;
@@ -61,7 +74,13 @@ for argument in "$@"; do
     set -- "$@" "$argument"
 done
 
-set -- "$@" "-I$prefix/include"
+modules=$(modules)  # Fortran
+set -- "$@" "-I$prefix/include" "-I$modules"  # Fortran
+case $modules in  # Fortran
+    # gfortran takes buffers of different types through mpif.h if it is told to, since version 10.  # Fortran
+    */GNU-Fortran*-[1-9][0-9].[0-9]*) set -- "$@" -fallow-argument-mismatch ;;  # Fortran
+esac  # Fortran
+set -- "$@" "-I$prefix/include"  # C
 if [ $linking = yes ] && [ $native = no ]; then
     set -- "$@" "-L$prefix/lib" -Wl,-rpath "-Wl,$prefix/lib" -Wl,--enable-new-dtags @LIBRARIES@
 fi
@@ -74,6 +93,14 @@ command -v -- "${compiler%% *}" >/dev/null ||
     fail "there is no compiler '${compiler%% *}': install one (Debian, Ubuntu: apt install @PACKAGE@), or name one by ISTHMUS_@VARIABLE@" 127
 ISTHMUS_WRAPPER=$name
 export ISTHMUS_WRAPPER
+if [ ! -d "$modules" ]; then  # Fortran
+    # mpif.h does not need them.  # Fortran
+    # shellcheck disable=SC2086  # Fortran
+    $compiler "$@" && exit 0  # Fortran
+    status=$?  # Fortran
+    echo "$name: modules mpi and mpi_f08 are not there for '$compiler'; this makes them: isthmus fortran --fc '$compiler'" >&2  # Fortran
+    exit $status  # Fortran
+fi  # Fortran
 # A compiler may be several words, as in 'ccache cc'.
 # shellcheck disable=SC2086
 exec $compiler "$@"

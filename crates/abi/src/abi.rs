@@ -154,6 +154,36 @@ impl Word for Assertion {
     }
 }
 
+/// Modes of access to files: bits.
+pub struct AccessMode;
+
+/// The bits of the standard ABI and of the MPICH ABI.
+const ACCESS_MODES: [(i32, i32); 9] = [
+    (1, 128),
+    (2, 1),
+    (4, 16),
+    (8, 64),
+    (16, 2),
+    (32, 8),
+    (64, 256),
+    (128, 32),
+    (256, 4),
+];
+
+impl Word for AccessMode {
+    fn from_mpich(value: i32) -> i32 {
+        let known = ACCESS_MODES.iter().filter(|(_, mpich)| value & mpich != 0);
+        let rest = ACCESS_MODES.iter().fold(value, |rest, (_, mpich)| rest & !mpich);
+        // Bits that mean nothing stay bits that mean nothing: the modes of both are nine bits in a row.
+        known.fold(rest, |all, (canonical, _)| all | canonical)
+    }
+
+    fn to_mpich(value: i32) -> i32 {
+        let known = ACCESS_MODES.iter().filter(|(canonical, _)| value & canonical != 0);
+        known.fold(0, |all, (_, mpich)| all | mpich)
+    }
+}
+
 /// Objects some of whose handles are constants.
 pub trait Predefined: Sized + 'static {
     /// The canonical handle, if `raw` is a constant of the MPICH ABI.

@@ -1,6 +1,6 @@
 //! The frame around every entry: is MPI there, run, hand an error to the error handler.
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 use std::sync::Once;
 
 pub use isthmus_mpi::coll::{refused, refused_by_name, refused_immediate, refused_persistent};
@@ -13,6 +13,7 @@ use isthmus_mpi::tool::events;
 use isthmus_mpi::{procedures, process};
 
 use crate::abi::{Abi, ErrorCode};
+use crate::argument;
 use crate::foreign;
 
 /// `MPI_Comm` and its siblings in an ABI.
@@ -167,6 +168,22 @@ pub fn on_win_at<A: Abi>(win: *mut A::Handle) -> Scope {
     }
     // SAFETY: not null, and the program keeps the handle readable during the call.
     on_win::<A>(unsafe { win.read() })
+}
+
+/// The error handler of a file.
+#[inline(always)]
+pub fn on_file<A: Abi>(file: *mut c_void) -> Scope {
+    Scope::File(argument::file::<A>(file))
+}
+
+/// The error handler of the file at an address.
+#[inline(always)]
+pub fn on_file_at<A: Abi>(file: *mut *mut c_void) -> Scope {
+    if file.is_null() {
+        return Scope::NoFile;
+    }
+    // SAFETY: not null, and the program keeps the handle readable during the call.
+    on_file::<A>(unsafe { file.read() })
 }
 
 /// Tells the other ranks of a call that its arguments were refused, unless that is averted. It is of interest only where ranks

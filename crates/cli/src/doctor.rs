@@ -195,13 +195,20 @@ fn processors() -> Finding {
     }
 }
 
+/// So many CPUs in use by other processes change what is measured.
+pub const MUCH: f64 = 0.2;
+
+/// How many of the CPUs that this process may use others keep busy now; `None`: the kernel does not tell. Blocks for 0.3 s.
+pub fn busy_by_others() -> Option<f64> {
+    const LOOK: std::time::Duration = std::time::Duration::from_millis(300);
+    cpu::busy_while(&cpu::affinity(), || std::thread::sleep(LOOK))
+}
+
 /// What other processes leave of the CPUs just now.
 fn neighbours() -> Finding {
     const WHAT: &str = "other processes on these CPUs";
-    const LOOK: std::time::Duration = std::time::Duration::from_millis(300);
-    const MUCH: f64 = 0.2;
     let usable = cpu::affinity();
-    match cpu::busy_while(&usable, || std::thread::sleep(LOOK)) {
+    match busy_by_others() {
         None => Finding::good(WHAT, "the kernel does not tell"),
         Some(busy) if busy > MUCH => Finding::limited(
             WHAT,

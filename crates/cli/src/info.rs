@@ -354,30 +354,27 @@ fn text(info: &Info) -> String {
     let mut text = format!("Isthmus {} ({profile}, {target}, {rustc})\n", info.version);
 
     text += "\nTunables (set by the variable ISTHMUS_<NAME>, or mpiexec --set NAME=VALUE)\n";
-    let tunables = info.tunables.iter().map(|row| {
-        let value = if row.unit == "bytes" {
-            show::bytes(row.value)
-        } else {
-            row.value.to_string()
+    let number = |row: &Tunable, value| match row.unit {
+        "bytes" => show::bytes(value),
+        "us" | "ms" | "percent" => format!("{value} {}", row.unit),
+        _ => format!("{value}"),
+    };
+    for row in &info.tunables {
+        let value = number(row, row.value);
+        let origin = match row.origin {
+            "default" => row.origin.to_owned(),
+            origin => format!("{origin}; default: {}", number(row, row.default)),
         };
-        vec![
-            format!("  {}", row.name),
-            value,
-            row.unit.to_owned(),
-            row.origin.to_owned(),
-            row.doc.to_owned(),
-        ]
-    });
-    let texts = info.texts.iter().map(|row| {
-        vec![
-            format!("  {}", row.name),
-            row.value.unwrap_or("-").to_owned(),
-            "text".to_owned(),
-            row.value.map_or("default", |_| "environment").to_owned(),
-            row.doc.to_owned(),
-        ]
-    });
-    text += &show::columns(&tunables.chain(texts).collect::<Vec<_>>(), 5);
+        text += &described(row.name, &value, &origin, row.doc);
+    }
+    for row in &info.texts {
+        let origin = if row.value.is_some() {
+            "environment; default: not set"
+        } else {
+            "default"
+        };
+        text += &described(row.name, row.value.unwrap_or("not set"), origin, row.doc);
+    }
 
     text += "\nCounters (per rank)\n";
     let counters = info
@@ -393,6 +390,12 @@ fn text(info: &Info) -> String {
     text += "\nWaiting\n";
     text += &show::columns(&waiting_rows(&info.waiting), 2);
     text
+}
+
+/// A tunable: its value, where that comes from, and below what it does.
+fn described(name: &str, value: &str, origin: &str, doc: &str) -> String {
+    const WIDTH: usize = 110;
+    format!("  {name} = {value}  ({origin})\n{}", show::wrapped(doc, 6, WIDTH))
 }
 
 fn machine_rows(machine: &Machine) -> Vec<Vec<String>> {

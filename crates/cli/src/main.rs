@@ -7,6 +7,7 @@ use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 mod algorithms;
 mod bench;
 mod doctor;
+mod fortran;
 mod info;
 mod manual;
 mod prefix;
@@ -50,6 +51,8 @@ enum Command {
     Bench(bench::Arguments),
     /// Measure each algorithm of each collective on this machine, and make rules of what is faster than the choice
     Tune(bench::tune::Arguments),
+    /// Make the Fortran modules mpi and mpi_f08 for a compiler
+    Fortran(fortran::Arguments),
     /// Half of what `bench network` compares with
     #[command(hide = true)]
     BareFabric(bench::bare_fabric::Arguments),
@@ -84,6 +87,7 @@ fn main() -> ExitCode {
         Command::Doctor { json } => doctor::run(json),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Tune(arguments) => bench::tune::run(&arguments),
+        Command::Fortran(arguments) => fortran::run(&arguments),
         Command::BareFabric(arguments) => bench::bare_fabric::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Print { what } => {
             let command = Arguments::command();

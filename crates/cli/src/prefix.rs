@@ -38,6 +38,11 @@ impl Prefix {
         self.0.join("lib")
     }
 
+    /// The sources of the Fortran modules.
+    pub fn fortran_sources(&self) -> PathBuf {
+        self.0.join("share/isthmus/fortran")
+    }
+
     /// The C programs of the experiments.
     pub fn bench_sources(&self) -> PathBuf {
         self.0.join("share/isthmus/bench")

@@ -72,6 +72,29 @@ pub fn columns(rows: &[Vec<String>], left: usize) -> String {
     text
 }
 
+/// Lines of at most `width` characters, each after so many spaces; longer words have a line of their own.
+pub fn wrapped(text: &str, indent: usize, width: usize) -> String {
+    let mut lines = String::new();
+    let mut used = usize::MAX;
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        if used.saturating_add(1 + length) > width {
+            if !lines.is_empty() {
+                lines.push('\n');
+            }
+            lines.extend(std::iter::repeat_n(' ', indent));
+            used = indent;
+        } else {
+            lines.push(' ');
+            used += 1;
+        }
+        lines.push_str(word);
+        used += length;
+    }
+    lines.push('\n');
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,6 +114,12 @@ mod tests {
     fn cpu_lists() {
         assert_eq!(cpus(&[0, 1, 2, 8, 10, 11]), "0-2,8,10-11");
         assert_eq!(cpus(&[]), "");
+    }
+
+    #[test]
+    fn text_is_wrapped_at_spaces() {
+        assert_eq!(wrapped("one two three", 2, 9), "  one two\n  three\n");
+        assert_eq!(wrapped("a verylongword b", 1, 6), " a\n verylongword\n b\n");
     }
 
     #[test]

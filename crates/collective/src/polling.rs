@@ -13,7 +13,7 @@ static WAKER: RawWakerVTable = RawWakerVTable::new(|data| RawWaker::new(data, &W
 
 /// Let a future go on as far as it can without waiting.
 #[inline]
-pub fn poll_inside<F: Future>(future: Pin<&mut F>, inside: &mut Entered) -> Poll<F::Output> {
+pub fn poll_inside<F: Future + ?Sized>(future: Pin<&mut F>, inside: &mut Entered) -> Poll<F::Output> {
     // SAFETY: none of the functions does anything with the data.
     let waker = ManuallyDrop::new(unsafe { Waker::new(std::ptr::from_mut(inside).cast(), &WAKER) });
     future.poll(&mut Context::from_waker(&waker))

@@ -83,9 +83,11 @@ macro_rules! table {
 
 table! {
     EAGER_SENT = "eager_sent", "Messages sent through a ring.";
-    IN_CELLS = "in_cells", "Of these, messages whose bytes lay in a cell that their receiver answers in.";
+    EAGER_BYTES = "eager_bytes", "Bytes of these messages.";
+    IN_CELLS = "in_cells", "Of messages through a ring, those whose bytes lay in a cell that their receiver answers in.";
     RENDEZVOUS_SENT = "rendezvous_sent", "Messages announced and fetched or streamed.";
     IN_BLOCKS = "in_blocks", "Of these, messages that lay in a block of shared memory, where ranks share CPUs.";
+    BLOCK_BYTES = "block_bytes", "Bytes of these messages.";
     UNEXPECTED = "unexpected", "Messages that arrived before their receive was posted.";
     CMA_BYTES = "cma_bytes", "Bytes copied by process_vm_readv.";
     KMOD_BYTES = "kmod_bytes", "Bytes copied by our kernel module.";
@@ -101,6 +103,9 @@ table! {
     CLAIMED = "claimed", "Receives of peers that computed, and that this rank wrote into.";
     TAKEN_BACK = "taken_back", "Messages asked for through a ring and then pulled, since their senders computed.";
     RING_LINES = "ring_lines", "Lines of rings and cells that this rank has written records and their payload into.";
+    LOOKS_ENDED = "looks_ended", "Looks at a ring that the reading scheme (ISTHMUS_READING) ended although more may have lain there; immediate ends none.";
+    NETWORK_LOOKS = "network_looks", "Times this rank looked at the network.";
+    NODE_ROUNDS = "node_rounds", "Rounds of progress between them in which the progress engine (ISTHMUS_PROGRESS_ENGINE) had it look at the node alone.";
     RINGS_LEASED = "rings_leased", "Times a pair was given a large ring.";
     BACKLOGGED = "backlogged", "Times something was queued for want of room in a ring.";
     BACKLOG_LOOKS = "backlog_looks", "Times what is queued for a peer was tried again, and there was no room yet.";

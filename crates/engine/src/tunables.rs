@@ -24,7 +24,7 @@ pub struct Tunable {
     pub default: u64,
     /// `bytes`, `us`, `ms`, `count`, or `0/1`.
     pub unit: &'static str,
-    /// One sentence.
+    /// For users: what it does, what 0 means, when to change it.
     pub doc: &'static str,
     value: OnceLock<(u64, Origin)>,
 }
@@ -93,7 +93,7 @@ impl Tunable {
 pub struct Text {
     /// As [`Tunable::name`]; its variable is made in the same way.
     pub name: &'static str,
-    /// One sentence.
+    /// As [`Tunable::doc`].
     pub doc: &'static str,
     value: OnceLock<Option<String>>,
 }
@@ -225,20 +225,21 @@ macro_rules! texts {
 }
 
 texts! {
-    TOPOLOGY = "topology", "The machine to believe in, for tests: 2x4 is 2 packages of 4 cores, 0,1,0,1 each rank's package.";
-    FABRIC = "fabric", "The provider of libfabric to use between nodes, as tcp;ofi_rxm; not set: the best that there is (fi_info -t FI_EP_RDM).";
-    PROGRESS_ENGINE = "progress_engine", "How node and network share a waiting rank's looks: adaptive (the path heard last, the other one seldom; if not set), toggle (in turn), or always (both in every round).";
-    READING = "reading", "How far a look at a ring goes on with the records of one message: single (one), contiguous (all at the look after the first), progress_post (at once if the message is longer than the ring) or immediate (all; if not set).";
-    THREAD_LEVEL = "thread_level", "The thread level to grant, whatever the program asks for: single, funneled, serialized or multiple.";
-    MEMORY_ALLOC_KINDS = "memory_alloc_kinds", "Kinds of memory that the program asks support for, as system,mpi:alloc_mem (mpiexec -memory-alloc-kinds).";
-    MECHANISM = "mechanism", "How large messages travel where they can: ring, cma (cma_read, cma_write or cma_both say which side copies), kmod, mapped, vmsplice, writev or loopback; not set: what is learned to be fastest.";
-    TUNING = "tuning", "A file of `isthmus tune --mechanisms`: which mechanism large messages take, by size; not set: ~/.config/isthmus/tuning, if it is there; none: no file.";
-    HUGE_PAGES = "huge_pages", "Huge pages for memory that peers map, 2M and more at a time: auto (as the machine's settings say), thp (made at once, whatever they say; rings, too), hugetlb (from the machine's pool, and as thp where it has no more) or off.";
-    GA_GHOSTS = "ga_ghosts", "How Global Arrays fill margins: packed (each piece twice, one wait), direct (each piece from its owner, two waits), shift (dimension by dimension) or auto (what is fastest in the first updates; if not set).";
-    GA_LINEAR = "ga_linear", "What solves Global Arrays' equations and eigenproblems: scalapack (all processes), lapack (the first one) or auto (scalapack for 256 rows and more, where it is there; if not set).";
-    COLLECTIVES = "collectives", "Algorithms to use, the same on all ranks, as allreduce:ring,bcast@64K-:binomial, or @FILE with such rules (isthmus info --collectives).";
-    WITHOUT = "without", "Rules about where bytes go to leave out, to measure what they are worth, as cells,pieces (isthmus bench rules has all); never better, except by accident.";
-    FAULT = "fault", "What is to go wrong, for tests: rules such as push:EPERM, cma.pull:EFAULT:after=7 or memory:ENOMEM:after=9 (isthmus_transfer::fault).";
+    TOPOLOGY = "topology", "Pretends that the machine looks like this, for tests: 2x4 means 2 packages of 4 cores, 0,1,0,1 gives the package of each rank. Not set: the real machine.";
+    FABRIC = "fabric", "Which provider of libfabric carries messages between nodes, for example tcp;ofi_rxm (fi_info -t FI_EP_RDM lists them). Not set: the best one that works. Set it if the wrong network is used.";
+    PROGRESS_ENGINE = "progress_engine", "How often a waiting rank checks the node's shared memory and the network, in a job of several nodes: adaptive (mostly the one that last brought something; the default), toggle (in turn), or always (both every time). Only for comparisons.";
+    READING = "reading", "How many records of one long message a rank takes from a ring at a time: single (one), contiguous (all that follow, from the second check on), progress_post (all, if the message is longer than the ring), or immediate (all; the default). Only for comparisons.";
+    THREAD_LEVEL = "thread_level", "The thread level that MPI_Init_thread grants, whatever the program asks for: single, funneled, serialized or multiple. Not set: what the program asks for. Set multiple for a program that uses threads without asking.";
+    MEMORY_ALLOC_KINDS = "memory_alloc_kinds", "Kinds of memory that the program wants to use with MPI, for example system,mpi:alloc_mem (as mpiexec -memory-alloc-kinds; MPI-5.0 11.4.3).";
+    MECHANISM = "mechanism", "How long messages are copied between ranks of a node: ring (through shared memory), cma (process_vm_readv and process_vm_writev; cma_read, cma_write, cma_both say which side copies), kmod, mapped, vmsplice, writev or loopback. Not set: the fastest, as measured while the program runs. Set it for comparisons, or to avoid one that misbehaves.";
+    TUNING = "tuning", "The file with measurements by `isthmus tune --mechanisms`, which say how long messages are copied. Not set: ~/.config/isthmus/tuning, if it exists; none: no file.";
+    HUGE_PAGES = "huge_pages", "Whether shared memory uses huge pages, for 2 MiB or more at a time: auto (as the machine is configured; the default), thp (always, also for rings), hugetlb (the machine's reserved pages first, then as thp) or off. Try thp if memory is large and accessed at random.";
+    GA_GHOSTS = "ga_ghosts", "How Global Arrays updates ghost cells: packed (two copies, one wait), direct (one copy, two waits), shift (one dimension after the other), or auto (the fastest of the first updates; the default).";
+    GA_LINEAR = "ga_linear", "Which library solves Global Arrays' equations and eigenproblems: scalapack (on all processes), lapack (on the first one), or auto (scalapack from 256 rows on, if it is installed; the default).";
+    COLLECTIVES = "collectives", "Which algorithms collectives use, for example allreduce:ring,bcast@64K-:binomial, or @FILE for a file of such rules; the same on all ranks. Not set: what is fastest by the library's tables. isthmus info --collectives lists the algorithms.";
+    WITHOUT = "without", "Optimizations of data movement to switch off, for example cells,pieces, to measure what each is worth (isthmus bench rules lists them). Only for comparisons.";
+    FILE_FAULT = "file_fault", "Errors to inject into accesses to files, for tests of the library: short=7 (bytes that an access moves at most), eintr=3 (each third access), enospc=10, edquot=10, eio=10 (so many accesses succeed before).";
+    FAULT = "fault", "Errors to inject, for tests of the library: for example push:EPERM, cma.pull:EFAULT:after=7 or memory:ENOMEM:after=9.";
 }
 
 /// A number that may carry `K`, `M` or `G` (powers of 1024); `yes`, `on` and `true` are 1, their opposites 0.
@@ -267,34 +268,35 @@ macro_rules! table {
 }
 
 table! {
-    EAGER_LIMIT = "eager_limit", 128 << 10, "bytes", "Messages up to this size go at once, through the ring or where ranks share CPUs in a block; longer ones by rendezvous. Neither this nor mechanism set, and more ranks than CPUs: half of a ring, if that is more.";
-    CPUS = "cpus", 0, "count", "CPUs to believe the ranks of a node have, for tests and to count what they do with so many; 0: those that they have.";
-    SPIN_US = "spin_us", 0, "us", "How long a rank with a CPU of its own spins at least before it sleeps; 0: twice what a wake takes here.";
-    YIELD_US = "yield_us", 1000, "us", "How long a waiting rank polls before it sleeps: with a CPU of its own by spinning, eight times as long where other processes take that CPU now and then; else yielding between looks, for each rank on that CPU.";
-    CMA = "cma", 1, "0/1", "Use process_vm_readv where a probe shows that it works and transfers show that it is faster.";
-    SINGLE_COPY_MAX_COST = "single_copy_max_cost", 350, "percent", "What a copy by the kernel may take, in percent of one of ours, to be preferred where half of the CPUs or more are not shared; twice as much where ranks share CPUs and what all send in a collective exceeds the caches. 0 never is.";
-    XPMEM = "xpmem", 0, "0/1", "Map peers' memory by /dev/xpmem, and leave process_vm_readv to those that have none. Not tried on machines that have it.";
-    KMOD = "kmod", 1, "0/1/2", "Copy by our kernel module where it is loaded (/dev/isthmus), and leave process_vm_readv to those that have none; 2: with one mapping per 4 KiB page, to compare.";
-    HELPER = "helper", 0, "0/1/2", "A helper thread makes long single copies while the rank computes: 1 where there are two CPUs for each rank, 2 always.";
-    HELPER_FROM = "helper_from", 0, "bytes", "The shortest message that the helper thread copies; 0: DMAmin, half of the last cache by those who share it.";
-    ADVERTISE = "advertise", 1, "0/1", "Tell senders where large receives lie that are posted and not waited for, so that they can write there.";
-    CONNECT_TIMEOUT_MS = "connect_timeout_ms", 60_000, "ms", "How long a rank on another node is tried that cannot be reached, or not any more, as when the link is down or a firewall is between, before the job ends with a line that says so; where error handlers return that rank ends.";
-    NETWORK_EAGER = "network_eager", 128 << 10, "bytes", "Messages to other nodes beyond this size are announced, and read by their receiver out of the sender's memory where the provider can do that; 16K at least.";
-    NETWORK_PIECE = "network_piece", 512 << 10, "bytes", "Longest piece of a message that is read from another node at a time; half as long in messages of more than four.";
-    NETWORK_FLIGHT = "network_flight", 1 << 20, "bytes", "So much may be under way of messages that are read from one peer on another node, or one piece; of each put or get there may be two pieces beside.";
-    NETWORK_RMA = "network_rma", 128 << 10, "bytes", "Contiguous puts and gets of so much or more on windows of other nodes go by the provider's RMA, where it has some; 0: none. Less is better where hardware moves the bytes.";
-    FAN_OUT = "fan_out", 32, "nodes", "With more nodes than this mpiexec starts so many branches, each of which does so for its own group of nodes.";
-    PROGRESS_THREAD = "progress_thread", 1, "0/1", "A thread serves other nodes while the program computes: windows, and first messages that are not answered yet; 0: only calls do.";
-    PEER_SILENCE_US = "peer_silence_us", 10, "us", "Silence of a peer after which a large message is copied without it, at most; from 2 us on, more for longer messages.";
-    RING = "ring", 0, "bytes", "Data of the ring that a streaming pair leases, rounded up to a power of two from 4K to 4M; 0: twice the second-level cache, half of it where the last one is far and each rank has a CPU.";
-    PIECE = "piece", 64 << 10, "bytes", "Longest payload of one record; a long message is copied in by pieces while earlier ones are copied out.";
-    SHARED_FROM = "shared_from", 4 << 10, "bytes", "MPI_Alloc_mem of so much or more gives memory that the other ranks of the node map, too.";
-    STAGING = "staging", 0, "bytes", "Ring in which a process shows others data of collectives, rounded up to a power of two, at least 1M; 0: as the ring, or with more ranks than CPUs a quarter of the last for all of them together.";
-    DEVICE_MEMORY = "device_memory", 1, "0/1/2", "Refuse buffers in the memory of a CUDA device with MPI_ERR_BUFFER: 1 where the machine has NVIDIA's driver, 2 always; 0: such a buffer ends the rank with a segmentation fault.";
-    TRACE = "trace", 0, "0/1", "Tell of every single copy, one line each.";
-    CHECK = "check", 0, "0/1/sync", "Check the program for errors: calls, types, buffers and windows that do not match, and leftovers at the end (docs/checking.md); sync: each standard send is synchronous, too, so that those which must be buffered deadlock. At a price; the same on all ranks.";
-    COLLECTIVES_REPORT = "collectives_report", 0, "0/1", "In MPI_Finalize the first rank says for each rule of ISTHMUS_COLLECTIVES how many of its calls went by it.";
-    UNEXPECTED_LIMIT = "unexpected_limit", 64 << 20, "bytes", "Unmatched payload kept at a receiver; beyond it senders only announce. The default is less where memory is short.";
+    EAGER_LIMIT = "eager_limit", 128 << 10, "bytes", "The longest message between ranks of a node that is sent at once, without waiting for its receive. More makes senders wait less, and takes more memory at receivers. If there are more ranks than CPUs, and neither this nor mechanism is set, half of a ring if that is more.";
+    CPUS = "cpus", 0, "count", "How many CPUs the library assumes for the ranks of a node, for tests of waiting. 0: those that they may use.";
+    SPIN_US = "spin_us", 0, "us", "The shortest time that a waiting rank with a CPU of its own polls before it sleeps. 0: twice the time of a wake-up on this machine. More lowers latency after long waits, less saves energy.";
+    YIELD_US = "yield_us", 1000, "us", "How long a waiting rank polls before it sleeps; eight times as long if it has a CPU of its own that other processes take now and then (docs/waiting.md). A rank that shares its CPU yields it between polls, and polls so long for each rank on that CPU. Less leaves more CPU time to other programs.";
+    CMA = "cma", 1, "0/1", "Whether long messages between ranks of a node may be copied by process_vm_readv, where the system permits it and measurements find it faster. Set 0 if a sandbox punishes the system call.";
+    SINGLE_COPY_MAX_COST = "single_copy_max_cost", 350, "percent", "How much slower a copy by the kernel may be than one by the library, in percent, to be used all the same: it saves the second copy. Twice as much where ranks share CPUs and a collective's data exceeds the caches. 0: kernel copies are not used.";
+    XPMEM = "xpmem", 0, "0/1", "Whether ranks map each other's memory by the XPMEM kernel module (/dev/xpmem) where it is loaded, rather than use process_vm_readv. Untested on real machines, so off.";
+    KMOD = "kmod", 1, "0/1/2", "Whether long messages are copied by Isthmus' kernel module (/dev/isthmus) where it is loaded, rather than by process_vm_readv. 2: with small pages, only for comparisons.";
+    HELPER = "helper", 0, "0/1/2", "Whether a helper thread copies long messages while the rank computes. 0: never; 1: if there are two CPUs for each rank; 2: always. Try 1 if CPUs are idle and computation and communication should overlap.";
+    HELPER_FROM = "helper_from", 0, "bytes", "The shortest message that the helper thread copies (see helper). 0: half of the last-level cache, divided by the ranks that share it.";
+    ADVERTISE = "advertise", 1, "0/1", "Whether a rank tells senders where large receives are posted, so that they can write there while it computes. Set 0 only for comparisons.";
+    CONNECT_TIMEOUT_MS = "connect_timeout_ms", 60_000, "ms", "How long a rank tries to reach a rank on another node, at the start or after a broken link, before the job ends with a line that names both. More survives longer outages of the network.";
+    NETWORK_EAGER = "network_eager", 128 << 10, "bytes", "The longest message to another node that is sent at once; longer ones are announced, and read by their receiver from the sender's memory where the network can do that. At least 16K.";
+    NETWORK_PIECE = "network_piece", 512 << 10, "bytes", "The longest part of a long message that is read from another node by one request to the network; half of it for messages of more than four parts. Only worth changing for tuning a new network.";
+    NETWORK_FLIGHT = "network_flight", 1 << 20, "bytes", "How many bytes of long messages a rank reads from one rank of another node at a time. More may help on networks with long delays.";
+    NETWORK_RMA = "network_rma", 128 << 10, "bytes", "The shortest contiguous put or get on a window of another node that the network's own remote memory access does; shorter ones are done by the target rank. 0: all are done by the target. Less is better where hardware moves the data.";
+    FAN_OUT = "fan_out", 32, "nodes", "On how many nodes mpiexec starts ranks by itself; on more it starts that many branches, each of which starts a group of nodes. More needs more connections at the first node.";
+    PROGRESS_THREAD = "progress_thread", 1, "0/1", "Whether a thread answers other nodes (windows, first messages) while the program computes. Set 0 if every CPU is needed for computation; then only calls of MPI answer.";
+    PEER_SILENCE_US = "peer_silence_us", 10, "us", "How long a peer may be silent before the other rank copies a long message alone, at most; from 2 us on, more for longer messages. Only worth changing for tuning.";
+    RING = "ring", 0, "bytes", "The size of the ring in shared memory by which a pair of ranks streams messages, rounded up to a power of two from 4K to 4M. 0: twice the second-level cache, half of it if the last-level cache is slow and each rank has a CPU. Less saves memory with many ranks.";
+    PIECE = "piece", 64 << 10, "bytes", "The longest part of a message that is written into a ring at a time; its receiver copies one part while the next is written. Only worth changing for tuning.";
+    SHARED_FROM = "shared_from", 4 << 10, "bytes", "The smallest MPI_Alloc_mem that gets memory which the other ranks of the node map, so that messages and windows there need no system call.";
+    STAGING = "staging", 0, "bytes", "The size of the memory in which a rank offers others the data of collectives, rounded up to a power of two of at least 1M. 0: as ring, or with more ranks than CPUs a quarter of the last-level cache for all of them together.";
+    DEVICE_MEMORY = "device_memory", 1, "0/1/2", "Whether buffers in the memory of a CUDA device are refused with MPI_ERR_BUFFER. 0: not (such a buffer ends the rank with a segmentation fault); 1: if the machine has NVIDIA's driver; 2: always checked.";
+    TRACE = "trace", 0, "0/1", "Prints a line for each copy of a message by the kernel, to see which ranks and sizes use it.";
+    CHECK = "check", 0, "0/1/sync", "Checks the program for errors of its own: mismatched calls and types, buffers and windows in conflict, objects left at the end (docs/checking.md). sync: each standard send waits for its receive, too, so that a program which relies on buffering deadlocks. Slower; the same on all ranks.";
+    STATS = "stats", 0, "0/1", "Prints in MPI_Finalize, by the first rank, the counters of all ranks (mpiexec --stats sets it); the same on all ranks.";
+    COLLECTIVES_REPORT = "collectives_report", 0, "0/1", "Prints in MPI_Finalize, by the first rank, how many calls each rule of ISTHMUS_COLLECTIVES applied to, to see whether a rule is used.";
+    UNEXPECTED_LIMIT = "unexpected_limit", 64 << 20, "bytes", "How many bytes of messages without a posted receive a rank keeps; beyond it further senders wait for their receive. The default is less where memory is short.";
 }
 
 #[cfg(test)]
@@ -306,6 +308,23 @@ mod tests {
         let is_there = |name: &str| TABLE.iter().any(|row| row.name == name);
         for (old, new) in RENAMED {
             assert!(is_there(new) && !is_there(old), "{old}, {new}");
+        }
+    }
+
+    #[test]
+    fn each_is_described_by_sentences() {
+        let numbers = TABLE.iter().map(|row| (row.name, row.doc));
+        for (name, doc) in numbers.chain(TEXTS.iter().map(|row| (row.name, row.doc))) {
+            assert!(
+                doc.starts_with(char::is_uppercase) && doc.ends_with(['.', ')']),
+                "{name}: {doc}"
+            );
+            assert!((40..420).contains(&doc.len()), "{name}: {} characters", doc.len());
+        }
+        let zero_means = TABLE.iter().filter(|row| row.default == 0 && row.unit != "0/1");
+        for row in zero_means {
+            let says = row.doc.contains("0:") || row.name == "check";
+            assert!(says, "{}: what does its default, 0, mean?", row.name);
         }
     }
 

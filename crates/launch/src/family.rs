@@ -4,6 +4,8 @@
 //! processes: the job *is* the set of descendants, less the children that `mpiexec` was born with (`cmd & exec mpiexec`).
 
 use std::collections::{HashMap, HashSet};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 
 /// The descendants of this process except `strangers` and theirs. One walk over `/proc`.
 pub fn descendants(strangers: &HashSet<u32>) -> Vec<u32> {
@@ -54,6 +56,22 @@ pub fn is_descendant(mut pid: u32) -> bool {
     false
 }
 
+/// Has this process left the job: is it in another session than this one, and is neither its standard output nor its standard error one of
+/// `outputs` (as [`output`] names them)? False where the kernel does not tell.
+pub fn is_detached(pid: u32, outputs: &HashSet<PathBuf>) -> bool {
+    let is_elsewhere = |descriptor: i32| match output(pid, descriptor) {
+        Ok(file) => file == Path::new("/dev/null") || !outputs.contains(&file),
+        Err(error) => error.kind() == ErrorKind::NotFound,
+    };
+    let left_session = session(pid).is_some_and(|other| Some(other) != session(std::process::id()));
+    left_session && [1, 2].into_iter().all(is_elsewhere)
+}
+
+/// The file, pipe or terminal behind a descriptor of a process, in a form that is alike for all who have it.
+pub fn output(pid: u32, descriptor: i32) -> std::io::Result<PathBuf> {
+    std::fs::read_link(format!("/proc/{pid}/fd/{descriptor}"))
+}
+
 /// Does this process catch or ignore the signal? True where the kernel does not tell.
 pub fn takes(pid: u32, signal: i32) -> bool {
     let Ok(status) = std::fs::read_to_string(format!("/proc/{pid}/status")) else {
@@ -91,14 +109,19 @@ fn processes() -> impl Iterator<Item = u32> {
 
 /// The parent of a process; `None` for one that has gone, and for the first.
 fn parent(pid: u32) -> Option<u32> {
-    parse_parent(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    parse(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?, 0)
 }
 
-/// `pid (name) state parent ...`; the name may hold anything, parentheses too.
-fn parse_parent(stat: &str) -> Option<u32> {
+/// The session of a process; `None` for one that has gone.
+fn session(pid: u32) -> Option<u32> {
+    parse(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?, 2)
+}
+
+/// `pid (name) state parent group session ...`; the name may hold anything, parentheses too. The number that comes so many behind the state;
+/// `None` for 0.
+fn parse(stat: &str, behind: usize) -> Option<u32> {
     let mut fields = stat[stat.rfind(')')? + 1..].split_ascii_whitespace();
-    let _state = fields.next()?;
-    fields.next()?.parse().ok().filter(|&parent| parent != 0)
+    fields.nth(1 + behind)?.parse().ok().filter(|&number| number != 0)
 }
 
 #[cfg(test)]
@@ -107,10 +130,12 @@ mod tests {
 
     #[test]
     fn names_may_hold_anything() {
-        assert_eq!(parse_parent("7 (a b) R 3 1 1"), Some(3));
-        assert_eq!(parse_parent("7 (odd) name) S 1 4) S 12 1 1"), Some(12));
-        assert_eq!(parse_parent("1 (init) S 0 1 1"), None);
-        assert_eq!(parse_parent("7 (cut"), None);
+        assert_eq!(parse("7 (a b) R 3 1 2", 0), Some(3));
+        assert_eq!(parse("7 (a b) R 3 1 2", 2), Some(2));
+        assert_eq!(parse("7 (odd) name) S 1 4) S 12 1 1", 0), Some(12));
+        assert_eq!(parse("1 (init) S 0 1 1", 0), None);
+        assert_eq!(parse("7 (cut", 0), None);
+        assert_eq!(parse("7 (cut) S 1", 2), None);
     }
 
     #[test]

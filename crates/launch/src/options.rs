@@ -387,6 +387,10 @@ impl Parser {
                 }
                 self.everywhere.push((variable.into(), value.into()));
             }
+            "stats" => {
+                let variable = tunables::STATS.variable();
+                self.everywhere.push((variable.into(), "1".into()));
+            }
             "memory-alloc-kinds" | "memory-allocation-kinds" => {
                 let variable = isthmus_engine::tunables::MEMORY_ALLOC_KINDS.variable();
                 let kinds = self.value(name)?;

@@ -57,9 +57,6 @@ const RXM: [(&str, &str); 3] = [
     ("FI_OFI_RXM_MSG_TX_SIZE", "16"),
 ];
 
-/// What gfortran's library reads before the program begins.
-const FORTRAN: &str = "GFORTRAN_UNBUFFERED_PRECONNECTED";
-
 impl<'a> Starter<'a> {
     /// For the ranks `here` of a job of `size`, which find signals blocked as `signals` says.
     pub fn new(
@@ -111,10 +108,6 @@ impl<'a> Starter<'a> {
             .env("PMI_SIZE", self.size.to_string())
             .env("MPI_LOCALRANKID", (rank - self.here.start).to_string())
             .env("MPI_LOCALNRANKS", self.here.len().to_string());
-        // C's output is written by lines (the library sees to that); gfortran's, whose buffer is lost where the job ends early, by records.
-        if std::env::var_os(FORTRAN).is_none() && self.job.inherit.is_none() {
-            process.env(FORTRAN, "y");
-        }
         // Of a launcher around us: its ranks are others.
         for name in ["PMI_FD", "PMI_PORT", "PMI_ID"] {
             process.env_remove(name);

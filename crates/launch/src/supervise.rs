@@ -199,7 +199,7 @@ struct Supervisor<'a> {
     door: Door,
     signals: Signals,
     turns: Vec<Turn>,
-    /// Children that we were born with.
+    /// Children that we were born with, and what has left a job that ended well.
     strangers: HashSet<u32>,
     ranks: Vec<Rank>,
     passing: Passing,
@@ -400,12 +400,27 @@ impl Supervisor<'_> {
             {
                 return false;
             }
+            if self.verdict.is_none() {
+                self.let_detached_live();
+            }
             if !self.nobody_left() {
-                // Daemons and background jobs end with the job.
+                // Background jobs end with the job.
                 self.end(self.verdict.unwrap_or(0));
             }
         }
         self.nobody_left()
+    }
+
+    /// The job has ended well: what its ranks have started to outlive it belongs to it no more (docs/decisions/0137).
+    fn let_detached_live(&mut self) {
+        let own = std::process::id();
+        let descriptors = self.passing.descriptors().chain([1, 2]);
+        let outputs = descriptors
+            .filter_map(|descriptor| family::output(own, descriptor).ok())
+            .collect();
+        let left = family::descendants(&self.strangers).into_iter();
+        self.strangers
+            .extend(left.filter(|pid| family::is_detached(*pid, &outputs)));
     }
 
     fn nobody_left(&self) -> bool {

@@ -5,6 +5,8 @@
 
 pub(crate) mod sites;
 
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use isthmus_engine::tunables::CHECK;
@@ -38,4 +40,35 @@ pub(crate) fn is_on() -> bool {
 #[inline(always)]
 pub(crate) fn is_synchronous() -> bool {
     LEVEL.load(Ordering::Relaxed) == SYNCHRONOUS
+}
+
+/// A table by numbers of our own: handles, addresses of calls.
+pub(crate) type Map<K, V> = HashMap<K, V, BuildHasherDefault<ByNumber>>;
+
+/// Spreads numbers by a multiplication (Fibonacci hashing: Knuth, The Art of Computer Programming, volume 3, 6.4).
+#[derive(Debug, Default)]
+pub(crate) struct ByNumber(u64);
+
+impl Hasher for ByNumber {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.write_u64(u64::from(number));
+    }
+
+    fn write_usize(&mut self, number: usize) {
+        self.write_u64(number as u64);
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        let mixed = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        // The table takes the place from the low bits, and a check from the high ones.
+        self.0 = mixed ^ mixed >> 32;
+    }
 }

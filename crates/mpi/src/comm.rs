@@ -329,6 +329,7 @@ pub fn comm_compare(comm1: &Comm, comm2: &Comm) -> Result<i32> {
     if std::ptr::eq(comm1, comm2) {
         return Ok(IDENT);
     }
+    comm1.group.common_session(&comm2.group)?;
     let local = group::compare(comm1.group.members(), comm2.group.members());
     let remote = match (comm1.remote_group(), comm2.remote_group()) {
         (None, None) => IDENT,

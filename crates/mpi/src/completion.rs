@@ -6,6 +6,7 @@ use isthmus_collective::failure;
 use isthmus_engine::Outcome;
 
 use crate::comm::Comm;
+use crate::errhandler::Errhandler;
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::status::{Status, rank_in};
@@ -19,6 +20,8 @@ pub struct Completion {
     pub index: i32,
     /// The communicator whose error handler is to be called, where the call's arguments do not name it.
     pub scope: Option<Arc<Comm>>,
+    /// The error handler to be called, and the handle that it is told, where that is no communicator's.
+    pub errhandler: Option<(Arc<Errhandler>, u32)>,
 }
 
 impl Completion {
@@ -28,6 +31,7 @@ impl Completion {
             status: Status::EMPTY,
             index: 0,
             scope: None,
+            errhandler: None,
         })
     }
 }

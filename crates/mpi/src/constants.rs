@@ -104,6 +104,15 @@ pub const LOCK_EXCLUSIVE: i32 = 301;
 /// A lock for several processes.
 pub const LOCK_SHARED: i32 = 302;
 
+/// From the start of the file.
+pub const SEEK_SET: i32 = 403;
+/// From where the pointer is.
+pub const SEEK_CUR: i32 = 401;
+/// From the end of the file.
+pub const SEEK_END: i32 = 402;
+/// A view begins where the shared pointer is: in the standard ABI, and in the MPICH ABI, where no displacement is negative either.
+pub const DISPLACEMENT_CURRENT: [i64; 2] = [-1, -54_278_278];
+
 /// Longest object name, with its terminator.
 pub const MAX_OBJECT_NAME: usize = 128;
 /// Longest info key, with its terminator.

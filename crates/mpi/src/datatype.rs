@@ -36,13 +36,14 @@ pub use construct::{
 };
 pub use contents::{Combiner, type_get_contents, type_get_envelope};
 pub use darray::type_create_darray;
+pub(crate) use external::{from_external, to_external};
 pub use external::{pack_external, pack_external_size, unpack_external};
 pub use fortran::{type_create_f90_complex, type_create_f90_integer, type_create_f90_real};
 pub use isthmus_datatype::{Element, Family, Layout, Loop, NAMED, Named, Shape, Signature, Type};
 pub use pack::{pack, pack_size, unpack};
 pub use query::{
     get_count, get_elements, status_set_elements, type_commit, type_get_extent, type_get_name, type_get_true_extent,
-    type_get_value_index, type_match_size, type_set_name, type_size,
+    type_get_value_index, type_iov, type_iov_len, type_match_size, type_set_name, type_size,
 };
 
 use contents::{Definition, Origin};

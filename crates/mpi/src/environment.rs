@@ -2,6 +2,7 @@
 
 pub(crate) mod leftovers;
 pub mod memory;
+mod stats;
 
 use std::sync::Once;
 use std::thread::ThreadId;
@@ -147,7 +148,10 @@ pub fn finalize() -> Result<()> {
     }
     win::say_what_is_open();
     coll::check::finalize()?;
-    comm::world::retire(leftovers::tell_first)?;
+    comm::world::retire(|| {
+        stats::tell()?;
+        leftovers::tell_first()
+    })?;
     isthmus_collective::release_memory();
     isthmus_collective::select::report();
     life().phase = Phase::After;

@@ -11,8 +11,8 @@ use crate::handle::{Handle, Kind, Object, Table};
 use crate::process;
 
 pub use objects::{
-    call_for_files, comm_call_errhandler, comm_get_errhandler, comm_set_errhandler, get_for_files,
-    session_call_errhandler, session_get_errhandler, session_set_errhandler, set_for_files, win_call_errhandler,
+    comm_call_errhandler, comm_get_errhandler, comm_set_errhandler, file_call_errhandler, file_get_errhandler,
+    file_set_errhandler, session_call_errhandler, session_get_errhandler, session_set_errhandler, win_call_errhandler,
     win_get_errhandler, win_set_errhandler,
 };
 pub use raise::{Scope, raise};
@@ -80,6 +80,24 @@ impl Object for Errhandler {
             table
         })
     }
+}
+
+/// The error handler of `MPI_FILE_NULL`, which new files get (MPI-5.0 §14.7); `None`: `MPI_ERRORS_RETURN`, as it is at first.
+static FOR_NEW_FILES: Mutex<Option<Arc<Errhandler>>> = Mutex::new(None);
+
+/// The error handler of `MPI_FILE_NULL`: that of new files, and of errors without a file.
+pub(crate) fn for_new_files() -> Result<Arc<Errhandler>> {
+    let set = FOR_NEW_FILES.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    set.map_or_else(|| ERRORS_RETURN.share("errhandler"), Ok)
+}
+
+/// The error handler of `MPI_FILE_NULL` from now on.
+fn set_for_new_files(new: Arc<Errhandler>) {
+    // What it replaces is dropped outside the lock: its closure is the program's.
+    let _old = FOR_NEW_FILES
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .replace(new);
 }
 
 impl Errhandler {

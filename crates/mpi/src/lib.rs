@@ -16,6 +16,7 @@ pub mod datatype;
 pub mod environment;
 pub mod errhandler;
 pub mod error;
+pub mod file;
 pub mod group;
 pub mod handle;
 pub mod info;
@@ -102,8 +103,8 @@ pub mod procedures {
         type_create_hindexed, type_create_hindexed_block, type_create_hvector, type_create_indexed_block,
         type_create_keyval, type_create_resized, type_create_struct, type_create_subarray, type_delete_attr, type_dup,
         type_free, type_free_keyval, type_get_attr, type_get_contents, type_get_envelope, type_get_extent,
-        type_get_name, type_get_true_extent, type_get_value_index, type_indexed, type_match_size, type_set_attr,
-        type_set_name, type_size, type_vector, unpack, unpack_external,
+        type_get_name, type_get_true_extent, type_get_value_index, type_indexed, type_iov, type_iov_len,
+        type_match_size, type_set_attr, type_set_name, type_size, type_vector, unpack, unpack_external,
     };
     pub use crate::op::{op_commutative, op_create, op_free, reduce_local};
 
@@ -137,6 +138,21 @@ pub mod procedures {
     pub use crate::status::{
         status_get_error, status_get_source, status_get_tag, status_set_cancelled, status_set_error, status_set_source,
         status_set_tag, test_cancelled,
+    };
+
+    // Files: file.rs.
+    pub use crate::errhandler::{file_call_errhandler, file_get_errhandler, file_set_errhandler};
+    pub use crate::file::{
+        file_close, file_delete, file_get_amode, file_get_atomicity, file_get_byte_offset, file_get_group,
+        file_get_info, file_get_position, file_get_position_shared, file_get_size, file_get_type_extent, file_get_view,
+        file_iread, file_iread_all, file_iread_at, file_iread_at_all, file_iread_shared, file_iwrite, file_iwrite_all,
+        file_iwrite_at, file_iwrite_at_all, file_iwrite_shared, file_open, file_preallocate, file_read, file_read_all,
+        file_read_all_begin, file_read_all_end, file_read_at, file_read_at_all, file_read_at_all_begin,
+        file_read_at_all_end, file_read_ordered, file_read_ordered_begin, file_read_ordered_end, file_read_shared,
+        file_seek, file_seek_shared, file_set_atomicity, file_set_info, file_set_size, file_set_view, file_sync,
+        file_write, file_write_all, file_write_all_begin, file_write_all_end, file_write_at, file_write_at_all,
+        file_write_at_all_begin, file_write_at_all_end, file_write_ordered, file_write_ordered_begin,
+        file_write_ordered_end, file_write_shared, register_datarep,
     };
 
     // Windows: win.rs.

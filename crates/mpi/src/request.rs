@@ -33,7 +33,7 @@ pub use complete::{test, testall, testany, testsome, wait, waitall, waitany, wai
 pub(crate) use finish::blame;
 pub(crate) use free::drain_freed;
 pub use free::request_free;
-pub use generalized::{CancelFn, FreeFn, QueryFn, grequest_complete, grequest_start};
+pub use generalized::{CancelFn, FreeFn, Functions, PollFn, QueryFn, WaitFn, grequest_complete, grequest_start};
 pub use observe::{request_get_status, request_get_status_all, request_get_status_any, request_get_status_some};
 use persistent::Persistent;
 pub(crate) use persistent::{prepare, prepare_again};
@@ -68,8 +68,10 @@ pub(crate) trait Operation: Any + Send {
         false
     }
 
-    /// Run the user code that is to run, if any. Outside the engine.
-    fn call_out(&mut self) {}
+    /// Run the user code that is to run, if any, outside the engine; user code that may complete or free the request is answered instead.
+    fn call_out(&mut self) -> Option<UserCode> {
+        None
+    }
 
     /// How it went; asked once [`Self::advance`] has said that it is complete, perhaps more than once. Outside the
     /// engine: user code may run here. Must not block.
@@ -95,8 +97,8 @@ pub(crate) trait Operation: Any + Send {
         true
     }
 
-    /// Does it move on whenever this process makes progress, since other processes depend on it? Collectives do, and
-    /// partitioned receives.
+    /// Does it move on whenever this process makes progress, since other processes depend on it? Collectives do, partitioned
+    /// receives, and generalized requests with functions that say how they are.
     fn is_autonomous(&self) -> bool {
         false
     }

@@ -579,21 +579,25 @@ fn generalized_requests() {
     let start = || {
         let (query, free, cancel) = (Arc::clone(&log), Arc::clone(&log), Arc::clone(&log));
         mpi::grequest_start(
-            Box::new(move |_, status| {
-                query.fetch_add(1, Ordering::Relaxed);
-                // Callbacks may call MPI.
-                mpi::status_set_elements(status, int(), 3).expect("set");
-                mpi::iprobe(ANY_SOURCE, ANY_TAG, comm()).expect("probed");
-                status.tag = 99;
-                0
-            }),
-            Box::new(move |_| {
-                free.fetch_add(100, Ordering::Relaxed);
-                0
-            }),
-            Box::new(move |_, complete| {
-                cancel.fetch_add(if complete { 10_000 } else { 20_000 }, Ordering::Relaxed);
-                0
+            Arc::new(isthmus_mpi::request::Functions {
+                query: Box::new(move |_, status| {
+                    query.fetch_add(1, Ordering::Relaxed);
+                    // Callbacks may call MPI.
+                    mpi::status_set_elements(status, int(), 3).expect("set");
+                    mpi::iprobe(ANY_SOURCE, ANY_TAG, comm()).expect("probed");
+                    status.tag = 99;
+                    0
+                }),
+                free: Box::new(move |_| {
+                    free.fetch_add(100, Ordering::Relaxed);
+                    0
+                }),
+                cancel: Box::new(move |_, complete| {
+                    cancel.fetch_add(if complete { 10_000 } else { 20_000 }, Ordering::Relaxed);
+                    0
+                }),
+                poll: None,
+                wait: None,
             }),
             std::ptr::null_mut(),
         )

@@ -180,7 +180,7 @@ impl Interrupted {
     /// What the error means.
     pub fn cause(&self) -> Cause {
         match self.error.errno {
-            errno::EPERM | errno::EACCES | errno::ENOSYS => Cause::Refused,
+            errno::EPERM | errno::EACCES | errno::ENOSYS | errno::ENOENT => Cause::Refused,
             errno::ESRCH | errno::EPIPE | errno::ECONNRESET => Cause::Gone,
             errno::EFAULT => Cause::Hole,
             errno::EINVAL => Cause::Misused,

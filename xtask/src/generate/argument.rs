@@ -55,6 +55,8 @@ pub fn add(procedure: &Procedure, parameter: &Parameter, body: &mut Body) -> Res
         status(procedure, parameter, name, body)?;
     } else if kind == "LOGICAL" {
         logical(procedure, parameter, name, body)?;
+    } else if kind == "FILE" {
+        file(parameter, name, body)?;
     } else if let Some(object) = object(kind) {
         handle(procedure, parameter, name, object, body)?;
     } else if is_length(procedure, parameter) {
@@ -81,6 +83,7 @@ fn string(procedure: &Procedure, parameter: &Parameter, name: &str, body: &mut B
             let room = match length {
                 Some(Length::Of(length)) if length.starts_with("MPI_") => length.trim_start_matches("MPI_"),
                 None if procedure.name == "MPI_Info_get_nthkey" => "MAX_INFO_KEY",
+                None if name == "datarep" => "MAX_DATAREP_STRING",
                 _ => bail!("the room of the string {name} is not known"),
             };
             writeln!(
@@ -148,6 +151,30 @@ fn logical(procedure: &Procedure, parameter: &Parameter, name: &str, body: &mut 
     Ok(())
 }
 
+/// A file's handle, an address in both ABIs.
+fn file(parameter: &Parameter, name: &str, body: &mut Body) -> Result<()> {
+    if parameter.direction == Direction::In {
+        writeln!(
+            body.before,
+            "let {name} = argument::file::<A>({name}).resolve({name:?})?;"
+        )?;
+        body.arguments.push(name.to_owned());
+        return Ok(());
+    }
+    writeln!(body.before, "let {name}_place = argument::place({name}, {name:?})?;")?;
+    if parameter.direction == Direction::Out {
+        body.results.push(name.to_owned());
+        writeln!(body.after, "{name}_place.put(argument::file_out::<A>({name}));")?;
+    } else {
+        body.arguments.push(format!("argument::file::<A>({name}_place.get())"));
+        writeln!(
+            body.after,
+            "{name}_place.put(argument::file_out::<A>(Handle::<File>::NULL));"
+        )?;
+    }
+    Ok(())
+}
+
 fn handle(procedure: &Procedure, parameter: &Parameter, name: &str, object: &str, body: &mut Body) -> Result<()> {
     let is_request = ["Request", "Message"].contains(&object);
     if parameter.length.is_some() {
@@ -170,6 +197,8 @@ fn handle(procedure: &Procedure, parameter: &Parameter, name: &str, object: &str
     match parameter.direction {
         Direction::In if is_of_a_side(procedure, parameter) => body.arguments.push(read),
         Direction::In if UNRESOLVED.contains(&(procedure.name.as_str(), name)) => body.arguments.push(read),
+        // All members of a collective access have to be told of an error in it.
+        Direction::In if object == "Datatype" && procedure.chapter == "io" => body.arguments.push(read),
         Direction::In if is_request && parameter.pointer == Some(true) => {
             writeln!(body.before, "let {name} = HandlePlace::<A>::at({name}, {name:?})?;")?;
             body.arguments.push(format!("{name}.get()"));
@@ -498,6 +527,8 @@ fn word(kind: &str) -> Option<&'static str> {
         "TYPECLASS" => "Typeclass",
         "LOCK_TYPE" => "LockType",
         "ASSERT" => "Assertion",
+        "ACCESS_MODE" => "AccessMode",
+        "UPDATE_MODE" => "Whence",
         _ => return None,
     })
 }

@@ -213,25 +213,31 @@ pub fn render(procedure: &Procedure) -> Result<String> {
 
 /// The object whose error handler hears of errors.
 pub fn scope(procedure: &Procedure) -> String {
-    // There are no files yet.
-    if procedure.chapter == "io" {
-        return "Scope::NoFile".to_owned();
-    }
     for parameter in procedure.parameters(true) {
         let variant = match parameter.kind.as_str() {
             "COMMUNICATOR" => "comm",
             "SESSION" => "session",
             "WINDOW" => "win",
+            "FILE" => "file",
             _ => continue,
         };
         let name = rust::name(parameter);
+        // An error in opening a file is no error of the communicator.
+        if procedure.chapter == "io" && variant == "comm" {
+            continue;
+        }
         match parameter.direction {
             Direction::In => return format!("entry::on_{variant}::<A>({name})"),
             Direction::Inout => return format!("entry::on_{variant}_at::<A>({name})"),
             Direction::Out => {}
         }
     }
-    new_object(procedure).unwrap_or_else(|| "Scope::Process".to_owned())
+    let usual = if procedure.chapter == "io" {
+        "Scope::NoFile"
+    } else {
+        "Scope::Process"
+    };
+    new_object(procedure).unwrap_or_else(|| usual.to_owned())
 }
 
 /// The error handler that a procedure without a parent is given for what it makes.

@@ -15,7 +15,7 @@ use crate::abi::{INVALID, Mpich, Std, Word};
 ";
 
 /// Sets of integers that arguments and results are drawn from: the type that stands for it, and its kinds.
-const WORDS: [(&str, &[&str]); 21] = [
+const WORDS: [(&str, &[&str]); 22] = [
     ("Rank", &["rank"]),
     ("Tag", &["tag"]),
     ("Keyval", &["keyval"]),
@@ -35,6 +35,7 @@ const WORDS: [(&str, &[&str]); 21] = [
     ("CallbackSafety", &["cb_safety"]),
     ("SourceOrder", &["source_order"]),
     ("LockType", &["lock_type"]),
+    ("Whence", &["whence"]),
     ("WinFlavor", &["win_flavor"]),
     ("WinModel", &["win_model"]),
 ];
@@ -53,7 +54,8 @@ const HANDLES: [&str; 10] = [
 ];
 
 /// The sizes of the strings that entries write.
-const LIMITS: [&str; 5] = [
+const LIMITS: [&str; 6] = [
+    "MPI_MAX_DATAREP_STRING",
     "MPI_MAX_ERROR_STRING",
     "MPI_MAX_INFO_KEY",
     "MPI_MAX_LIBRARY_VERSION_STRING",

@@ -73,6 +73,7 @@ pub(super) use isthmus_mpi::comm::Comm;
 pub(super) use isthmus_mpi::counts::Width;
 pub(super) use isthmus_mpi::datatype::Datatype;
 pub(super) use isthmus_mpi::errhandler::{Errhandler, Scope};
+pub(super) use isthmus_mpi::file::File;
 pub(super) use isthmus_mpi::group::Group;
 pub(super) use isthmus_mpi::handle::Handle;
 pub(super) use isthmus_mpi::info::Info;
@@ -84,7 +85,7 @@ pub(super) use isthmus_mpi::topology;
 pub(super) use isthmus_mpi::win::Win;
 
 pub(super) use super::constants::*;
-pub(super) use crate::abi::{Abi, Assertion, DistributionArgument, ErrorCode};
+pub(super) use crate::abi::{Abi, AccessMode, Assertion, DistributionArgument, ErrorCode};
 pub(super) use crate::argument::{self, HandlePlace, Number, StatusPlace, Text};
 pub(super) use crate::entry::{self, CHandle, CStatus, export, unfinished};
 pub(super) use crate::irregular;

@@ -234,7 +234,7 @@ fn callbacks(standard: &Standard, text: &mut String) -> Result<()> {
 }
 
 /// `int MPI_X(int)` as the type that a `typedef` names: `int (MPI_X)(int)`.
-fn function_type(prototype: &str) -> String {
+pub fn function_type(prototype: &str) -> String {
     match (prototype.find(" MPI_"), prototype.find('(')) {
         (Some(start), Some(end)) => {
             format!(

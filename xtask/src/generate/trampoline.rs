@@ -99,6 +99,11 @@ P\\name:
     extension MPIX_Query_ze_support, MPIX_Query_gpu_support
     extension MPIX_GPU_query_support, MPIX_GPU_query_support
     extension MPIX_Request_is_complete, MPIX_Request_is_complete
+    extension MPIX_Grequest_start, MPIX_Grequest_start
+    extension MPIX_Grequest_class_create, MPIX_Grequest_class_create
+    extension MPIX_Grequest_class_allocate, MPIX_Grequest_class_allocate
+    extension MPIX_Type_iov, MPIX_Type_iov
+    extension MPIX_Type_iov_len, MPIX_Type_iov_len
     extension MPIX_Delete_error_class, MPI_Remove_error_class
     extension MPIX_Delete_error_code, MPI_Remove_error_code
     extension MPIX_Delete_error_string, MPI_Remove_error_string

@@ -11,6 +11,8 @@ use crate::process::target;
 
 pub mod arrays;
 pub mod cmake;
+pub mod files;
+pub mod fortran;
 pub mod imb;
 pub mod mpi4py;
 pub mod mpich;

@@ -708,6 +708,31 @@ impl Word for LockType {
     }
 }
 
+/// Values of: whence.
+pub struct Whence;
+
+impl Word for Whence {
+    fn from_mpich(value: i32) -> i32 {
+        match value {
+            602 => 401,
+            604 => 402,
+            600 => 403,
+            // They mean something in the standard ABI only.
+            401..=403 => INVALID,
+            other => other,
+        }
+    }
+
+    fn to_mpich(value: i32) -> i32 {
+        match value {
+            401 => 602,
+            402 => 604,
+            403 => 600,
+            other => other,
+        }
+    }
+}
+
 /// Values of: win flavor.
 pub struct WinFlavor;
 
@@ -1071,6 +1096,8 @@ pub static TO_MPICH: [u32; 0x2f4] = {
 
 /// The longest strings, with the terminating zero.
 pub trait Limits {
+    /// `MPI_MAX_DATAREP_STRING`.
+    const MAX_DATAREP_STRING: usize;
     /// `MPI_MAX_ERROR_STRING`.
     const MAX_ERROR_STRING: usize;
     /// `MPI_MAX_INFO_KEY`.
@@ -1084,6 +1111,7 @@ pub trait Limits {
 }
 
 impl Limits for Std {
+    const MAX_DATAREP_STRING: usize = 128;
     const MAX_ERROR_STRING: usize = 512;
     const MAX_INFO_KEY: usize = 256;
     const MAX_LIBRARY_VERSION_STRING: usize = 8192;
@@ -1092,6 +1120,7 @@ impl Limits for Std {
 }
 
 impl Limits for Mpich {
+    const MAX_DATAREP_STRING: usize = 128;
     const MAX_ERROR_STRING: usize = 512;
     const MAX_INFO_KEY: usize = 255;
     const MAX_LIBRARY_VERSION_STRING: usize = 8192;

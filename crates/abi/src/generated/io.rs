@@ -3,9 +3,1186 @@
 
 use super::prelude::*;
 
+/// `MPI_File_close`.
+#[inline(always)]
+unsafe fn file_close<A: Abi>(fh: *mut *mut c_void) -> c_int {
+    entry::enter::<A>("MPI_File_close", entry::on_file_at::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh_place = argument::place(fh, "fh")?;
+            procedures::file_close(argument::file::<A>(fh_place.get()))?;
+            fh_place.put(argument::file_out::<A>(Handle::<File>::NULL));
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_delete`.
+#[inline(always)]
+unsafe fn file_delete<A: Abi>(filename: *const c_char, info: CHandle<A>) -> c_int {
+    entry::enter::<A>("MPI_File_delete", Scope::NoFile, || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            procedures::file_delete(
+                argument::string(filename, "filename")?,
+                argument::info::<A>(info, "info")?,
+            )?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_get_amode`.
+#[inline(always)]
+unsafe fn file_get_amode<A: Abi>(fh: *mut c_void, amode: *mut c_int) -> c_int {
+    entry::enter::<A>("MPI_File_get_amode", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let amode_place = argument::place(amode, "amode")?;
+            let amode = procedures::file_get_amode(fh)?;
+            amode_place.put(A::word_out::<AccessMode>(amode));
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_get_atomicity`.
+#[inline(always)]
+unsafe fn file_get_atomicity<A: Abi>(fh: *mut c_void, flag: *mut c_int) -> c_int {
+    entry::enter::<A>("MPI_File_get_atomicity", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let flag_place = argument::place(flag, "flag")?;
+            let flag = procedures::file_get_atomicity(fh)?;
+            flag_place.put(c_int::from(flag));
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_get_byte_offset`.
+#[inline(always)]
+unsafe fn file_get_byte_offset<A: Abi>(fh: *mut c_void, offset: i64, disp: *mut i64) -> c_int {
+    entry::enter::<A>("MPI_File_get_byte_offset", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let disp_place = argument::place(disp, "disp")?;
+            let disp = procedures::file_get_byte_offset(fh, offset)?;
+            disp_place.put(disp);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_get_group`.
+#[inline(always)]
+unsafe fn file_get_group<A: Abi>(fh: *mut c_void, group: *mut CHandle<A>) -> c_int {
+    entry::enter::<A>("MPI_File_get_group", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let group_place = HandlePlace::<A>::at(group, "group")?;
+            let group = procedures::file_get_group(fh)?;
+            group_place.put(group);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_get_info`.
+#[inline(always)]
+unsafe fn file_get_info<A: Abi>(fh: *mut c_void, info_used: *mut CHandle<A>) -> c_int {
+    entry::enter::<A>("MPI_File_get_info", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let info_used_place = HandlePlace::<A>::at(info_used, "info_used")?;
+            let info_used = procedures::file_get_info(fh)?;
+            info_used_place.put(info_used);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_get_position`.
+#[inline(always)]
+unsafe fn file_get_position<A: Abi>(fh: *mut c_void, offset: *mut i64) -> c_int {
+    entry::enter::<A>("MPI_File_get_position", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let offset_place = argument::place(offset, "offset")?;
+            let offset = procedures::file_get_position(fh)?;
+            offset_place.put(offset);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_get_position_shared`.
+#[inline(always)]
+unsafe fn file_get_position_shared<A: Abi>(fh: *mut c_void, offset: *mut i64) -> c_int {
+    entry::enter::<A>("MPI_File_get_position_shared", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let offset_place = argument::place(offset, "offset")?;
+            let offset = procedures::file_get_position_shared(fh)?;
+            offset_place.put(offset);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_get_size`.
+#[inline(always)]
+unsafe fn file_get_size<A: Abi>(fh: *mut c_void, size: *mut i64) -> c_int {
+    entry::enter::<A>("MPI_File_get_size", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let size_place = argument::place(size, "size")?;
+            let size = procedures::file_get_size(fh)?;
+            size_place.put(size);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_get_type_extent`.
+#[inline(always)]
+unsafe fn file_get_type_extent<A: Abi>(fh: *mut c_void, datatype: CHandle<A>, extent: *mut i64) -> c_int {
+    entry::enter::<A>("MPI_File_get_type_extent", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let extent_place = argument::place(extent, "extent")?;
+            let extent = procedures::file_get_type_extent(fh, A::handle_in::<Datatype>(datatype))?;
+            extent_place.put(extent);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_get_view`.
+#[inline(always)]
+unsafe fn file_get_view<A: Abi>(
+    fh: *mut c_void,
+    disp: *mut i64,
+    etype: *mut CHandle<A>,
+    filetype: *mut CHandle<A>,
+    datarep: *mut c_char,
+) -> c_int {
+    entry::enter::<A>("MPI_File_get_view", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let disp_place = argument::place(disp, "disp")?;
+            let etype_place = HandlePlace::<A>::at(etype, "etype")?;
+            let filetype_place = HandlePlace::<A>::at(filetype, "filetype")?;
+            let datarep_place = Text::at(datarep, A::MAX_DATAREP_STRING, "datarep")?;
+            let (disp, etype, filetype, datarep) = procedures::file_get_view(fh)?;
+            disp_place.put(disp);
+            etype_place.put(etype);
+            filetype_place.put(filetype);
+            datarep_place.put(&datarep);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_iread`.
+#[inline(always)]
+unsafe fn file_iread<A: Abi, N: Number>(
+    fh: *mut c_void,
+    buf: *mut c_void,
+    count: N,
+    datatype: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_File_iread", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request =
+                procedures::file_iread(fh, A::buffer_mut(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_iread_all`.
+#[inline(always)]
+unsafe fn file_iread_all<A: Abi, N: Number>(
+    fh: *mut c_void,
+    buf: *mut c_void,
+    count: N,
+    datatype: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_File_iread_all", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request =
+                procedures::file_iread_all(fh, A::buffer_mut(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_iread_at`.
+#[inline(always)]
+unsafe fn file_iread_at<A: Abi, N: Number>(
+    fh: *mut c_void,
+    offset: i64,
+    buf: *mut c_void,
+    count: N,
+    datatype: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_File_iread_at", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::file_iread_at(
+                fh,
+                offset,
+                A::buffer_mut(buf),
+                count.into(),
+                A::handle_in::<Datatype>(datatype),
+            )?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_iread_at_all`.
+#[inline(always)]
+unsafe fn file_iread_at_all<A: Abi, N: Number>(
+    fh: *mut c_void,
+    offset: i64,
+    buf: *mut c_void,
+    count: N,
+    datatype: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_File_iread_at_all", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::file_iread_at_all(
+                fh,
+                offset,
+                A::buffer_mut(buf),
+                count.into(),
+                A::handle_in::<Datatype>(datatype),
+            )?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_iread_shared`.
+#[inline(always)]
+unsafe fn file_iread_shared<A: Abi, N: Number>(
+    fh: *mut c_void,
+    buf: *mut c_void,
+    count: N,
+    datatype: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_File_iread_shared", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::file_iread_shared(
+                fh,
+                A::buffer_mut(buf),
+                count.into(),
+                A::handle_in::<Datatype>(datatype),
+            )?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_iwrite`.
+#[inline(always)]
+unsafe fn file_iwrite<A: Abi, N: Number>(
+    fh: *mut c_void,
+    buf: *const c_void,
+    count: N,
+    datatype: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_File_iwrite", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request =
+                procedures::file_iwrite(fh, A::buffer(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_iwrite_all`.
+#[inline(always)]
+unsafe fn file_iwrite_all<A: Abi, N: Number>(
+    fh: *mut c_void,
+    buf: *const c_void,
+    count: N,
+    datatype: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_File_iwrite_all", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request =
+                procedures::file_iwrite_all(fh, A::buffer(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_iwrite_at`.
+#[inline(always)]
+unsafe fn file_iwrite_at<A: Abi, N: Number>(
+    fh: *mut c_void,
+    offset: i64,
+    buf: *const c_void,
+    count: N,
+    datatype: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_File_iwrite_at", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::file_iwrite_at(
+                fh,
+                offset,
+                A::buffer(buf),
+                count.into(),
+                A::handle_in::<Datatype>(datatype),
+            )?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_iwrite_at_all`.
+#[inline(always)]
+unsafe fn file_iwrite_at_all<A: Abi, N: Number>(
+    fh: *mut c_void,
+    offset: i64,
+    buf: *const c_void,
+    count: N,
+    datatype: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_File_iwrite_at_all", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::file_iwrite_at_all(
+                fh,
+                offset,
+                A::buffer(buf),
+                count.into(),
+                A::handle_in::<Datatype>(datatype),
+            )?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_iwrite_shared`.
+#[inline(always)]
+unsafe fn file_iwrite_shared<A: Abi, N: Number>(
+    fh: *mut c_void,
+    buf: *const c_void,
+    count: N,
+    datatype: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_File_iwrite_shared", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request =
+                procedures::file_iwrite_shared(fh, A::buffer(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_open`.
+#[inline(always)]
+unsafe fn file_open<A: Abi>(
+    comm: CHandle<A>,
+    filename: *const c_char,
+    amode: c_int,
+    info: CHandle<A>,
+    fh: *mut *mut c_void,
+) -> c_int {
+    entry::enter::<A>("MPI_File_open", Scope::NoFile, || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let fh_place = argument::place(fh, "fh")?;
+            let fh = procedures::file_open(
+                comm,
+                argument::string(filename, "filename")?,
+                A::word_in::<AccessMode>(amode),
+                argument::info::<A>(info, "info")?,
+            )?;
+            fh_place.put(argument::file_out::<A>(fh));
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_preallocate`.
+#[inline(always)]
+unsafe fn file_preallocate<A: Abi>(fh: *mut c_void, size: i64) -> c_int {
+    entry::enter::<A>("MPI_File_preallocate", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            procedures::file_preallocate(fh, size)?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_read`.
+#[inline(always)]
+unsafe fn file_read<A: Abi, N: Number>(
+    fh: *mut c_void,
+    buf: *mut c_void,
+    count: N,
+    datatype: CHandle<A>,
+    status: *mut CStatus<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_File_read", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let status =
+                procedures::file_read(fh, A::buffer_mut(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
+            status_place.put(&status);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_read_all`.
+#[inline(always)]
+unsafe fn file_read_all<A: Abi, N: Number>(
+    fh: *mut c_void,
+    buf: *mut c_void,
+    count: N,
+    datatype: CHandle<A>,
+    status: *mut CStatus<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_File_read_all", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let status =
+                procedures::file_read_all(fh, A::buffer_mut(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
+            status_place.put(&status);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_read_all_begin`.
+#[inline(always)]
+unsafe fn file_read_all_begin<A: Abi, N: Number>(
+    fh: *mut c_void,
+    buf: *mut c_void,
+    count: N,
+    datatype: CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_File_read_all_begin", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            procedures::file_read_all_begin(fh, A::buffer_mut(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_read_all_end`.
+#[inline(always)]
+unsafe fn file_read_all_end<A: Abi>(fh: *mut c_void, buf: *mut c_void, status: *mut CStatus<A>) -> c_int {
+    entry::enter::<A>("MPI_File_read_all_end", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let status = procedures::file_read_all_end(fh, A::buffer_mut(buf))?;
+            status_place.put(&status);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_read_at`.
+#[inline(always)]
+unsafe fn file_read_at<A: Abi, N: Number>(
+    fh: *mut c_void,
+    offset: i64,
+    buf: *mut c_void,
+    count: N,
+    datatype: CHandle<A>,
+    status: *mut CStatus<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_File_read_at", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let status = procedures::file_read_at(
+                fh,
+                offset,
+                A::buffer_mut(buf),
+                count.into(),
+                A::handle_in::<Datatype>(datatype),
+            )?;
+            status_place.put(&status);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_read_at_all`.
+#[inline(always)]
+unsafe fn file_read_at_all<A: Abi, N: Number>(
+    fh: *mut c_void,
+    offset: i64,
+    buf: *mut c_void,
+    count: N,
+    datatype: CHandle<A>,
+    status: *mut CStatus<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_File_read_at_all", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let status = procedures::file_read_at_all(
+                fh,
+                offset,
+                A::buffer_mut(buf),
+                count.into(),
+                A::handle_in::<Datatype>(datatype),
+            )?;
+            status_place.put(&status);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_read_at_all_begin`.
+#[inline(always)]
+unsafe fn file_read_at_all_begin<A: Abi, N: Number>(
+    fh: *mut c_void,
+    offset: i64,
+    buf: *mut c_void,
+    count: N,
+    datatype: CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_File_read_at_all_begin", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            procedures::file_read_at_all_begin(
+                fh,
+                offset,
+                A::buffer_mut(buf),
+                count.into(),
+                A::handle_in::<Datatype>(datatype),
+            )?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_read_at_all_end`.
+#[inline(always)]
+unsafe fn file_read_at_all_end<A: Abi>(fh: *mut c_void, buf: *mut c_void, status: *mut CStatus<A>) -> c_int {
+    entry::enter::<A>("MPI_File_read_at_all_end", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let status = procedures::file_read_at_all_end(fh, A::buffer_mut(buf))?;
+            status_place.put(&status);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_read_ordered`.
+#[inline(always)]
+unsafe fn file_read_ordered<A: Abi, N: Number>(
+    fh: *mut c_void,
+    buf: *mut c_void,
+    count: N,
+    datatype: CHandle<A>,
+    status: *mut CStatus<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_File_read_ordered", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let status = procedures::file_read_ordered(
+                fh,
+                A::buffer_mut(buf),
+                count.into(),
+                A::handle_in::<Datatype>(datatype),
+            )?;
+            status_place.put(&status);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_read_ordered_begin`.
+#[inline(always)]
+unsafe fn file_read_ordered_begin<A: Abi, N: Number>(
+    fh: *mut c_void,
+    buf: *mut c_void,
+    count: N,
+    datatype: CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_File_read_ordered_begin", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            procedures::file_read_ordered_begin(
+                fh,
+                A::buffer_mut(buf),
+                count.into(),
+                A::handle_in::<Datatype>(datatype),
+            )?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_read_ordered_end`.
+#[inline(always)]
+unsafe fn file_read_ordered_end<A: Abi>(fh: *mut c_void, buf: *mut c_void, status: *mut CStatus<A>) -> c_int {
+    entry::enter::<A>("MPI_File_read_ordered_end", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let status = procedures::file_read_ordered_end(fh, A::buffer_mut(buf))?;
+            status_place.put(&status);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_read_shared`.
+#[inline(always)]
+unsafe fn file_read_shared<A: Abi, N: Number>(
+    fh: *mut c_void,
+    buf: *mut c_void,
+    count: N,
+    datatype: CHandle<A>,
+    status: *mut CStatus<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_File_read_shared", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let status =
+                procedures::file_read_shared(fh, A::buffer_mut(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
+            status_place.put(&status);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_seek`.
+#[inline(always)]
+unsafe fn file_seek<A: Abi>(fh: *mut c_void, offset: i64, whence: c_int) -> c_int {
+    entry::enter::<A>("MPI_File_seek", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            procedures::file_seek(fh, offset, A::word_in::<Whence>(whence))?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_seek_shared`.
+#[inline(always)]
+unsafe fn file_seek_shared<A: Abi>(fh: *mut c_void, offset: i64, whence: c_int) -> c_int {
+    entry::enter::<A>("MPI_File_seek_shared", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            procedures::file_seek_shared(fh, offset, A::word_in::<Whence>(whence))?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_set_atomicity`.
+#[inline(always)]
+unsafe fn file_set_atomicity<A: Abi>(fh: *mut c_void, flag: c_int) -> c_int {
+    entry::enter::<A>("MPI_File_set_atomicity", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            procedures::file_set_atomicity(fh, flag != 0)?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_set_info`.
+#[inline(always)]
+unsafe fn file_set_info<A: Abi>(fh: *mut c_void, info: CHandle<A>) -> c_int {
+    entry::enter::<A>("MPI_File_set_info", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            procedures::file_set_info(fh, argument::info::<A>(info, "info")?)?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_set_size`.
+#[inline(always)]
+unsafe fn file_set_size<A: Abi>(fh: *mut c_void, size: i64) -> c_int {
+    entry::enter::<A>("MPI_File_set_size", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            procedures::file_set_size(fh, size)?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_set_view`.
+#[inline(always)]
+unsafe fn file_set_view<A: Abi>(
+    fh: *mut c_void,
+    disp: i64,
+    etype: CHandle<A>,
+    filetype: CHandle<A>,
+    datarep: *const c_char,
+    info: CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_File_set_view", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            procedures::file_set_view(
+                fh,
+                disp,
+                A::handle_in::<Datatype>(etype),
+                A::handle_in::<Datatype>(filetype),
+                argument::string(datarep, "datarep")?,
+                argument::info::<A>(info, "info")?,
+            )?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_sync`.
+#[inline(always)]
+unsafe fn file_sync<A: Abi>(fh: *mut c_void) -> c_int {
+    entry::enter::<A>("MPI_File_sync", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            procedures::file_sync(fh)?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_write`.
+#[inline(always)]
+unsafe fn file_write<A: Abi, N: Number>(
+    fh: *mut c_void,
+    buf: *const c_void,
+    count: N,
+    datatype: CHandle<A>,
+    status: *mut CStatus<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_File_write", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let status = procedures::file_write(fh, A::buffer(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
+            status_place.put(&status);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_write_all`.
+#[inline(always)]
+unsafe fn file_write_all<A: Abi, N: Number>(
+    fh: *mut c_void,
+    buf: *const c_void,
+    count: N,
+    datatype: CHandle<A>,
+    status: *mut CStatus<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_File_write_all", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let status =
+                procedures::file_write_all(fh, A::buffer(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
+            status_place.put(&status);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_write_all_begin`.
+#[inline(always)]
+unsafe fn file_write_all_begin<A: Abi, N: Number>(
+    fh: *mut c_void,
+    buf: *const c_void,
+    count: N,
+    datatype: CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_File_write_all_begin", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            procedures::file_write_all_begin(fh, A::buffer(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_write_all_end`.
+#[inline(always)]
+unsafe fn file_write_all_end<A: Abi>(fh: *mut c_void, buf: *const c_void, status: *mut CStatus<A>) -> c_int {
+    entry::enter::<A>("MPI_File_write_all_end", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let status = procedures::file_write_all_end(fh, A::buffer(buf))?;
+            status_place.put(&status);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_write_at`.
+#[inline(always)]
+unsafe fn file_write_at<A: Abi, N: Number>(
+    fh: *mut c_void,
+    offset: i64,
+    buf: *const c_void,
+    count: N,
+    datatype: CHandle<A>,
+    status: *mut CStatus<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_File_write_at", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let status = procedures::file_write_at(
+                fh,
+                offset,
+                A::buffer(buf),
+                count.into(),
+                A::handle_in::<Datatype>(datatype),
+            )?;
+            status_place.put(&status);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_write_at_all`.
+#[inline(always)]
+unsafe fn file_write_at_all<A: Abi, N: Number>(
+    fh: *mut c_void,
+    offset: i64,
+    buf: *const c_void,
+    count: N,
+    datatype: CHandle<A>,
+    status: *mut CStatus<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_File_write_at_all", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let status = procedures::file_write_at_all(
+                fh,
+                offset,
+                A::buffer(buf),
+                count.into(),
+                A::handle_in::<Datatype>(datatype),
+            )?;
+            status_place.put(&status);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_write_at_all_begin`.
+#[inline(always)]
+unsafe fn file_write_at_all_begin<A: Abi, N: Number>(
+    fh: *mut c_void,
+    offset: i64,
+    buf: *const c_void,
+    count: N,
+    datatype: CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_File_write_at_all_begin", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            procedures::file_write_at_all_begin(
+                fh,
+                offset,
+                A::buffer(buf),
+                count.into(),
+                A::handle_in::<Datatype>(datatype),
+            )?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_write_at_all_end`.
+#[inline(always)]
+unsafe fn file_write_at_all_end<A: Abi>(fh: *mut c_void, buf: *const c_void, status: *mut CStatus<A>) -> c_int {
+    entry::enter::<A>("MPI_File_write_at_all_end", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let status = procedures::file_write_at_all_end(fh, A::buffer(buf))?;
+            status_place.put(&status);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_write_ordered`.
+#[inline(always)]
+unsafe fn file_write_ordered<A: Abi, N: Number>(
+    fh: *mut c_void,
+    buf: *const c_void,
+    count: N,
+    datatype: CHandle<A>,
+    status: *mut CStatus<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_File_write_ordered", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let status =
+                procedures::file_write_ordered(fh, A::buffer(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
+            status_place.put(&status);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_write_ordered_begin`.
+#[inline(always)]
+unsafe fn file_write_ordered_begin<A: Abi, N: Number>(
+    fh: *mut c_void,
+    buf: *const c_void,
+    count: N,
+    datatype: CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_File_write_ordered_begin", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            procedures::file_write_ordered_begin(fh, A::buffer(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_write_ordered_end`.
+#[inline(always)]
+unsafe fn file_write_ordered_end<A: Abi>(fh: *mut c_void, buf: *const c_void, status: *mut CStatus<A>) -> c_int {
+    entry::enter::<A>("MPI_File_write_ordered_end", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let status = procedures::file_write_ordered_end(fh, A::buffer(buf))?;
+            status_place.put(&status);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_File_write_shared`.
+#[inline(always)]
+unsafe fn file_write_shared<A: Abi, N: Number>(
+    fh: *mut c_void,
+    buf: *const c_void,
+    count: N,
+    datatype: CHandle<A>,
+    status: *mut CStatus<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_File_write_shared", entry::on_file::<A>(fh), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let status =
+                procedures::file_write_shared(fh, A::buffer(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
+            status_place.put(&status);
+            Ok(())
+        }
+    })
+}
+
 export! {
 MPI_File_call_errhandler = irregular::file_call_errhandler(fh: *mut c_void, errorcode: c_int) -> c_int;
+MPI_File_close = self::file_close(fh: *mut *mut c_void) -> c_int;
 MPI_File_create_errhandler = irregular::file_create_errhandler(file_errhandler_fn: *const c_void, errhandler: *mut CHandle<A>) -> c_int;
+MPI_File_delete = self::file_delete(filename: *const c_char, info: CHandle<A>) -> c_int;
+MPI_File_get_amode = self::file_get_amode(fh: *mut c_void, amode: *mut c_int) -> c_int;
+MPI_File_get_atomicity = self::file_get_atomicity(fh: *mut c_void, flag: *mut c_int) -> c_int;
+MPI_File_get_byte_offset = self::file_get_byte_offset(fh: *mut c_void, offset: i64, disp: *mut i64) -> c_int;
 MPI_File_get_errhandler = irregular::file_get_errhandler(file: *mut c_void, errhandler: *mut CHandle<A>) -> c_int;
+MPI_File_get_group = self::file_get_group(fh: *mut c_void, group: *mut CHandle<A>) -> c_int;
+MPI_File_get_info = self::file_get_info(fh: *mut c_void, info_used: *mut CHandle<A>) -> c_int;
+MPI_File_get_position = self::file_get_position(fh: *mut c_void, offset: *mut i64) -> c_int;
+MPI_File_get_position_shared = self::file_get_position_shared(fh: *mut c_void, offset: *mut i64) -> c_int;
+MPI_File_get_size = self::file_get_size(fh: *mut c_void, size: *mut i64) -> c_int;
+MPI_File_get_type_extent = self::file_get_type_extent(fh: *mut c_void, datatype: CHandle<A>, extent: *mut i64) -> c_int;
+MPI_File_get_type_extent_c = self::file_get_type_extent(fh: *mut c_void, datatype: CHandle<A>, extent: *mut i64) -> c_int;
+MPI_File_get_view = self::file_get_view(fh: *mut c_void, disp: *mut i64, etype: *mut CHandle<A>, filetype: *mut CHandle<A>, datarep: *mut c_char) -> c_int;
+MPI_File_iread = self::file_iread::<c_int>(fh: *mut c_void, buf: *mut c_void, count: c_int, datatype: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_File_iread_c = self::file_iread::<i64>(fh: *mut c_void, buf: *mut c_void, count: i64, datatype: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_File_iread_all = self::file_iread_all::<c_int>(fh: *mut c_void, buf: *mut c_void, count: c_int, datatype: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_File_iread_all_c = self::file_iread_all::<i64>(fh: *mut c_void, buf: *mut c_void, count: i64, datatype: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_File_iread_at = self::file_iread_at::<c_int>(fh: *mut c_void, offset: i64, buf: *mut c_void, count: c_int, datatype: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_File_iread_at_c = self::file_iread_at::<i64>(fh: *mut c_void, offset: i64, buf: *mut c_void, count: i64, datatype: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_File_iread_at_all = self::file_iread_at_all::<c_int>(fh: *mut c_void, offset: i64, buf: *mut c_void, count: c_int, datatype: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_File_iread_at_all_c = self::file_iread_at_all::<i64>(fh: *mut c_void, offset: i64, buf: *mut c_void, count: i64, datatype: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_File_iread_shared = self::file_iread_shared::<c_int>(fh: *mut c_void, buf: *mut c_void, count: c_int, datatype: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_File_iread_shared_c = self::file_iread_shared::<i64>(fh: *mut c_void, buf: *mut c_void, count: i64, datatype: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_File_iwrite = self::file_iwrite::<c_int>(fh: *mut c_void, buf: *const c_void, count: c_int, datatype: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_File_iwrite_c = self::file_iwrite::<i64>(fh: *mut c_void, buf: *const c_void, count: i64, datatype: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_File_iwrite_all = self::file_iwrite_all::<c_int>(fh: *mut c_void, buf: *const c_void, count: c_int, datatype: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_File_iwrite_all_c = self::file_iwrite_all::<i64>(fh: *mut c_void, buf: *const c_void, count: i64, datatype: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_File_iwrite_at = self::file_iwrite_at::<c_int>(fh: *mut c_void, offset: i64, buf: *const c_void, count: c_int, datatype: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_File_iwrite_at_c = self::file_iwrite_at::<i64>(fh: *mut c_void, offset: i64, buf: *const c_void, count: i64, datatype: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_File_iwrite_at_all = self::file_iwrite_at_all::<c_int>(fh: *mut c_void, offset: i64, buf: *const c_void, count: c_int, datatype: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_File_iwrite_at_all_c = self::file_iwrite_at_all::<i64>(fh: *mut c_void, offset: i64, buf: *const c_void, count: i64, datatype: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_File_iwrite_shared = self::file_iwrite_shared::<c_int>(fh: *mut c_void, buf: *const c_void, count: c_int, datatype: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_File_iwrite_shared_c = self::file_iwrite_shared::<i64>(fh: *mut c_void, buf: *const c_void, count: i64, datatype: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_File_open = self::file_open(comm: CHandle<A>, filename: *const c_char, amode: c_int, info: CHandle<A>, fh: *mut *mut c_void) -> c_int;
+MPI_File_preallocate = self::file_preallocate(fh: *mut c_void, size: i64) -> c_int;
+MPI_File_read = self::file_read::<c_int>(fh: *mut c_void, buf: *mut c_void, count: c_int, datatype: CHandle<A>, status: *mut CStatus<A>) -> c_int;
+MPI_File_read_c = self::file_read::<i64>(fh: *mut c_void, buf: *mut c_void, count: i64, datatype: CHandle<A>, status: *mut CStatus<A>) -> c_int;
+MPI_File_read_all = self::file_read_all::<c_int>(fh: *mut c_void, buf: *mut c_void, count: c_int, datatype: CHandle<A>, status: *mut CStatus<A>) -> c_int;
+MPI_File_read_all_c = self::file_read_all::<i64>(fh: *mut c_void, buf: *mut c_void, count: i64, datatype: CHandle<A>, status: *mut CStatus<A>) -> c_int;
+MPI_File_read_all_begin = self::file_read_all_begin::<c_int>(fh: *mut c_void, buf: *mut c_void, count: c_int, datatype: CHandle<A>) -> c_int;
+MPI_File_read_all_begin_c = self::file_read_all_begin::<i64>(fh: *mut c_void, buf: *mut c_void, count: i64, datatype: CHandle<A>) -> c_int;
+MPI_File_read_all_end = self::file_read_all_end(fh: *mut c_void, buf: *mut c_void, status: *mut CStatus<A>) -> c_int;
+MPI_File_read_at = self::file_read_at::<c_int>(fh: *mut c_void, offset: i64, buf: *mut c_void, count: c_int, datatype: CHandle<A>, status: *mut CStatus<A>) -> c_int;
+MPI_File_read_at_c = self::file_read_at::<i64>(fh: *mut c_void, offset: i64, buf: *mut c_void, count: i64, datatype: CHandle<A>, status: *mut CStatus<A>) -> c_int;
+MPI_File_read_at_all = self::file_read_at_all::<c_int>(fh: *mut c_void, offset: i64, buf: *mut c_void, count: c_int, datatype: CHandle<A>, status: *mut CStatus<A>) -> c_int;
+MPI_File_read_at_all_c = self::file_read_at_all::<i64>(fh: *mut c_void, offset: i64, buf: *mut c_void, count: i64, datatype: CHandle<A>, status: *mut CStatus<A>) -> c_int;
+MPI_File_read_at_all_begin = self::file_read_at_all_begin::<c_int>(fh: *mut c_void, offset: i64, buf: *mut c_void, count: c_int, datatype: CHandle<A>) -> c_int;
+MPI_File_read_at_all_begin_c = self::file_read_at_all_begin::<i64>(fh: *mut c_void, offset: i64, buf: *mut c_void, count: i64, datatype: CHandle<A>) -> c_int;
+MPI_File_read_at_all_end = self::file_read_at_all_end(fh: *mut c_void, buf: *mut c_void, status: *mut CStatus<A>) -> c_int;
+MPI_File_read_ordered = self::file_read_ordered::<c_int>(fh: *mut c_void, buf: *mut c_void, count: c_int, datatype: CHandle<A>, status: *mut CStatus<A>) -> c_int;
+MPI_File_read_ordered_c = self::file_read_ordered::<i64>(fh: *mut c_void, buf: *mut c_void, count: i64, datatype: CHandle<A>, status: *mut CStatus<A>) -> c_int;
+MPI_File_read_ordered_begin = self::file_read_ordered_begin::<c_int>(fh: *mut c_void, buf: *mut c_void, count: c_int, datatype: CHandle<A>) -> c_int;
+MPI_File_read_ordered_begin_c = self::file_read_ordered_begin::<i64>(fh: *mut c_void, buf: *mut c_void, count: i64, datatype: CHandle<A>) -> c_int;
+MPI_File_read_ordered_end = self::file_read_ordered_end(fh: *mut c_void, buf: *mut c_void, status: *mut CStatus<A>) -> c_int;
+MPI_File_read_shared = self::file_read_shared::<c_int>(fh: *mut c_void, buf: *mut c_void, count: c_int, datatype: CHandle<A>, status: *mut CStatus<A>) -> c_int;
+MPI_File_read_shared_c = self::file_read_shared::<i64>(fh: *mut c_void, buf: *mut c_void, count: i64, datatype: CHandle<A>, status: *mut CStatus<A>) -> c_int;
+MPI_File_seek = self::file_seek(fh: *mut c_void, offset: i64, whence: c_int) -> c_int;
+MPI_File_seek_shared = self::file_seek_shared(fh: *mut c_void, offset: i64, whence: c_int) -> c_int;
+MPI_File_set_atomicity = self::file_set_atomicity(fh: *mut c_void, flag: c_int) -> c_int;
 MPI_File_set_errhandler = irregular::file_set_errhandler(file: *mut c_void, errhandler: CHandle<A>) -> c_int;
+MPI_File_set_info = self::file_set_info(fh: *mut c_void, info: CHandle<A>) -> c_int;
+MPI_File_set_size = self::file_set_size(fh: *mut c_void, size: i64) -> c_int;
+MPI_File_set_view = self::file_set_view(fh: *mut c_void, disp: i64, etype: CHandle<A>, filetype: CHandle<A>, datarep: *const c_char, info: CHandle<A>) -> c_int;
+MPI_File_sync = self::file_sync(fh: *mut c_void) -> c_int;
+MPI_File_write = self::file_write::<c_int>(fh: *mut c_void, buf: *const c_void, count: c_int, datatype: CHandle<A>, status: *mut CStatus<A>) -> c_int;
+MPI_File_write_c = self::file_write::<i64>(fh: *mut c_void, buf: *const c_void, count: i64, datatype: CHandle<A>, status: *mut CStatus<A>) -> c_int;
+MPI_File_write_all = self::file_write_all::<c_int>(fh: *mut c_void, buf: *const c_void, count: c_int, datatype: CHandle<A>, status: *mut CStatus<A>) -> c_int;
+MPI_File_write_all_c = self::file_write_all::<i64>(fh: *mut c_void, buf: *const c_void, count: i64, datatype: CHandle<A>, status: *mut CStatus<A>) -> c_int;
+MPI_File_write_all_begin = self::file_write_all_begin::<c_int>(fh: *mut c_void, buf: *const c_void, count: c_int, datatype: CHandle<A>) -> c_int;
+MPI_File_write_all_begin_c = self::file_write_all_begin::<i64>(fh: *mut c_void, buf: *const c_void, count: i64, datatype: CHandle<A>) -> c_int;
+MPI_File_write_all_end = self::file_write_all_end(fh: *mut c_void, buf: *const c_void, status: *mut CStatus<A>) -> c_int;
+MPI_File_write_at = self::file_write_at::<c_int>(fh: *mut c_void, offset: i64, buf: *const c_void, count: c_int, datatype: CHandle<A>, status: *mut CStatus<A>) -> c_int;
+MPI_File_write_at_c = self::file_write_at::<i64>(fh: *mut c_void, offset: i64, buf: *const c_void, count: i64, datatype: CHandle<A>, status: *mut CStatus<A>) -> c_int;
+MPI_File_write_at_all = self::file_write_at_all::<c_int>(fh: *mut c_void, offset: i64, buf: *const c_void, count: c_int, datatype: CHandle<A>, status: *mut CStatus<A>) -> c_int;
+MPI_File_write_at_all_c = self::file_write_at_all::<i64>(fh: *mut c_void, offset: i64, buf: *const c_void, count: i64, datatype: CHandle<A>, status: *mut CStatus<A>) -> c_int;
+MPI_File_write_at_all_begin = self::file_write_at_all_begin::<c_int>(fh: *mut c_void, offset: i64, buf: *const c_void, count: c_int, datatype: CHandle<A>) -> c_int;
+MPI_File_write_at_all_begin_c = self::file_write_at_all_begin::<i64>(fh: *mut c_void, offset: i64, buf: *const c_void, count: i64, datatype: CHandle<A>) -> c_int;
+MPI_File_write_at_all_end = self::file_write_at_all_end(fh: *mut c_void, buf: *const c_void, status: *mut CStatus<A>) -> c_int;
+MPI_File_write_ordered = self::file_write_ordered::<c_int>(fh: *mut c_void, buf: *const c_void, count: c_int, datatype: CHandle<A>, status: *mut CStatus<A>) -> c_int;
+MPI_File_write_ordered_c = self::file_write_ordered::<i64>(fh: *mut c_void, buf: *const c_void, count: i64, datatype: CHandle<A>, status: *mut CStatus<A>) -> c_int;
+MPI_File_write_ordered_begin = self::file_write_ordered_begin::<c_int>(fh: *mut c_void, buf: *const c_void, count: c_int, datatype: CHandle<A>) -> c_int;
+MPI_File_write_ordered_begin_c = self::file_write_ordered_begin::<i64>(fh: *mut c_void, buf: *const c_void, count: i64, datatype: CHandle<A>) -> c_int;
+MPI_File_write_ordered_end = self::file_write_ordered_end(fh: *mut c_void, buf: *const c_void, status: *mut CStatus<A>) -> c_int;
+MPI_File_write_shared = self::file_write_shared::<c_int>(fh: *mut c_void, buf: *const c_void, count: c_int, datatype: CHandle<A>, status: *mut CStatus<A>) -> c_int;
+MPI_File_write_shared_c = self::file_write_shared::<i64>(fh: *mut c_void, buf: *const c_void, count: i64, datatype: CHandle<A>, status: *mut CStatus<A>) -> c_int;
+MPI_Register_datarep = irregular::register_datarep::<c_int>(datarep: *const c_char, read_conversion_fn: *const c_void, write_conversion_fn: *const c_void, dtype_file_extent_fn: *const c_void, extra_state: *mut c_void) -> c_int;
+MPI_Register_datarep_c = irregular::register_datarep::<i64>(datarep: *const c_char, read_conversion_fn: *const c_void, write_conversion_fn: *const c_void, dtype_file_extent_fn: *const c_void, extra_state: *mut c_void) -> c_int;
 }

@@ -4,9 +4,8 @@ use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
 use isthmus_mpi::comm::Comm;
-use isthmus_mpi::errhandler::{self, Errhandler, ErrorFn, Scope};
+use isthmus_mpi::errhandler::{Errhandler, ErrorFn, Scope};
 use isthmus_mpi::error::Result;
-use isthmus_mpi::fail;
 use isthmus_mpi::handle::Handle;
 use isthmus_mpi::procedures;
 use isthmus_mpi::session::Session;
@@ -165,8 +164,7 @@ pub unsafe fn win_create_errhandler<A: Abi>(win_errhandler_fn: *const c_void, er
 pub unsafe fn file_create_errhandler<A: Abi>(file_errhandler_fn: *const c_void, errhandler: *mut CHandle<A>) -> c_int {
     let name = "MPI_File_create_errhandler";
     let make = procedures::file_create_errhandler;
-    // There is no file but the null one.
-    let theirs = |_| std::ptr::without_provenance_mut::<c_void>(A::FILE_NULL);
+    let theirs = |raw| argument::file_out::<A>(Handle::from_raw(raw));
     // SAFETY: the caller's promise.
     unsafe {
         create::<A, _>(
@@ -180,22 +178,14 @@ pub unsafe fn file_create_errhandler<A: Abi>(file_errhandler_fn: *const c_void, 
     }
 }
 
-/// Nothing names a file yet, but the null handle has an error handler.
-fn null_file<A: Abi>(file: *mut c_void) -> Result<()> {
-    if file.addr() == A::FILE_NULL {
-        return Ok(());
-    }
-    Err(fail!(File, "fh={file:?} is not a live handle (MPI_File)"))
-}
-
 /// `MPI_File_set_errhandler`
 ///
 /// # Safety
 /// As for the C function.
 pub unsafe fn file_set_errhandler<A: Abi>(file: *mut c_void, errhandler: CHandle<A>) -> c_int {
-    entry::enter::<A>("MPI_File_set_errhandler", Scope::NoFile, || {
-        null_file::<A>(file)?;
-        errhandler::set_for_files(A::handle_in::<Errhandler>(errhandler).resolve("errhandler")?)
+    entry::enter::<A>("MPI_File_set_errhandler", entry::on_file::<A>(file), || {
+        let errhandler = A::handle_in::<Errhandler>(errhandler).resolve("errhandler")?;
+        procedures::file_set_errhandler(argument::file::<A>(file), errhandler)
     })
 }
 
@@ -204,10 +194,9 @@ pub unsafe fn file_set_errhandler<A: Abi>(file: *mut c_void, errhandler: CHandle
 /// # Safety
 /// As for the C function.
 pub unsafe fn file_get_errhandler<A: Abi>(file: *mut c_void, errhandler: *mut CHandle<A>) -> c_int {
-    entry::enter::<A>("MPI_File_get_errhandler", Scope::NoFile, || {
+    entry::enter::<A>("MPI_File_get_errhandler", entry::on_file::<A>(file), || {
         let place = HandlePlace::<A>::at(errhandler, "errhandler")?;
-        null_file::<A>(file)?;
-        place.put(errhandler::get_for_files()?);
+        place.put(procedures::file_get_errhandler(argument::file::<A>(file))?);
         Ok(())
     })
 }
@@ -217,8 +206,7 @@ pub unsafe fn file_get_errhandler<A: Abi>(file: *mut c_void, errhandler: *mut CH
 /// # Safety
 /// As for the C function.
 pub unsafe fn file_call_errhandler<A: Abi>(file: *mut c_void, errorcode: c_int) -> c_int {
-    entry::enter::<A>("MPI_File_call_errhandler", Scope::NoFile, || {
-        null_file::<A>(file)?;
-        errhandler::call_for_files(A::word_in::<ErrorCode>(errorcode))
+    entry::enter::<A>("MPI_File_call_errhandler", entry::on_file::<A>(file), || {
+        procedures::file_call_errhandler(argument::file::<A>(file), A::word_in::<ErrorCode>(errorcode))
     })
 }

@@ -3,7 +3,8 @@
 
 mod abi_info;
 mod attribute;
-mod callback;
+pub mod callback;
+mod datarep;
 mod datatype;
 mod environment;
 mod errhandler;
@@ -12,13 +13,14 @@ mod fortran;
 mod handle;
 mod info;
 mod op;
-mod request;
+pub mod request;
 mod tool;
 mod tool_events;
 mod topology;
 
 pub use abi_info::*;
 pub use attribute::*;
+pub use datarep::*;
 pub use datatype::*;
 pub use environment::*;
 pub use errhandler::*;

@@ -1,5 +1,8 @@
 //! What an experiment is: which program runs on how many ranks, how its output becomes numbers, and what they must reach.
 
+use std::time::Duration;
+
+use super::carried::Carried;
 use super::neighbour::Neighbour;
 use super::process::Finished;
 use super::quantity::Quantity;
@@ -28,6 +31,8 @@ pub struct Experiment {
     pub runs: Vec<Run>,
     /// About how long each of them measures.
     pub seconds: f64,
+    /// A launch that prints nothing for so long is ended.
+    pub patience: Duration,
     /// How often each library is launched, unless said otherwise.
     pub launches: u32,
     /// What to compare with beside the other libraries.
@@ -55,6 +60,8 @@ pub struct Way {
     pub name: &'static str,
     /// Its environment.
     pub environment: &'static [(&'static str, &'static str)],
+    /// What it is named after must be where its bytes went.
+    pub carried: Carried,
 }
 
 /// Nothing that other libraries have not, but something that they cannot be told.
@@ -188,6 +195,8 @@ pub struct Reading {
     pub floor: Option<f64>,
     /// By the indexes of [`Experiment::beside`].
     pub beside: Vec<Option<f64>>,
+    /// The bytes did not go the way that the line is named after, so that this is no measurement of it: where they went.
+    pub refused: Option<String>,
 }
 
 impl Experiment {
@@ -211,6 +220,7 @@ impl Experiment {
                     value: output.took.as_secs_f64() * 1e3,
                     floor: None,
                     beside: vec![],
+                    refused: None,
                 }];
             }
         };
@@ -230,6 +240,7 @@ impl Experiment {
                 value: self.quantity.shown(at, line.field(field)?),
                 floor: line.field("floor").map(|floor| self.quantity.shown(at, floor)),
                 beside: self.beside.iter().map(|field| line.field(field)).collect(),
+                refused: self.ways.get(index).and_then(|way| way.carried.check(&line).err()),
             })
         });
         readings.collect()

@@ -1,6 +1,7 @@
 //! Each mechanism of large messages by itself, beside a bare loop of its system calls, and what is chosen beside the best of them
 //! (bench/mechanisms.c).
 
+use super::carried::Carried;
 use super::experiment::{Experiment, Floor, Way};
 use super::paper::mechanisms::{CMA_BOTH, CMA_READ, CMA_WRITE, LOOPBACK, RING, VMSPLICE, WRITEV, by_way};
 use super::quantity::Quantity;
@@ -11,11 +12,13 @@ use super::target::{Demand, Target};
 const CHOSEN: Way = Way {
     name: "chosen",
     environment: &[("ISTHMUS_TUNING", "none")],
+    carried: Carried::ANYHOW,
 };
 /// What it chooses by the file that `ISTHMUS_TUNING` names here, or by the user's.
 const TUNED: Way = Way {
     name: "tuned",
     environment: &[],
+    carried: Carried::ANYHOW,
 };
 
 /// With buffers that nobody touches, and with buffers that are rewritten and read in every round.

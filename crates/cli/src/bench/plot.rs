@@ -9,7 +9,7 @@ use plotters::coord::Shift;
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 use plotters::element::{Circle, PathElement};
 use plotters::prelude::{Cartesian2d, DrawingArea, IntoDrawingArea, SVGBackend};
-use plotters::style::{Color, IntoTextStyle, RGBColor, ShapeStyle};
+use plotters::style::{Color, IntoTextStyle, RGBColor, ShapeStyle, WHITE};
 
 /// Width of every plot, in the unit of the SVG's own coordinates.
 const WIDTH: u32 = 460;
@@ -40,6 +40,24 @@ pub struct Line {
     pub strong: bool,
     /// Floors are dashed.
     pub dashed: bool,
+    /// Row, least and most over launches; drawn as a bar behind the point.
+    pub spread: Vec<(u64, f64, f64)>,
+    /// Rows of which a launch was disturbed: their points are hollow.
+    pub disturbed: Vec<u64>,
+}
+
+impl Line {
+    /// Through these points, without spread.
+    pub fn plain(points: Vec<(u64, f64)>, colour: RGBColor) -> Self {
+        Self {
+            points,
+            colour,
+            strong: false,
+            dashed: false,
+            spread: vec![],
+            disturbed: vec![],
+        }
+    }
 }
 
 /// The vertical axis.
@@ -47,6 +65,8 @@ pub struct Line {
 pub enum Scale {
     /// For what spans decades.
     Logarithmic,
+    /// From nothing on.
+    Linear,
     /// From nothing to a hundred.
     Percent,
 }
@@ -55,11 +75,15 @@ pub enum Scale {
 pub fn values(rows: &[u64], label: fn(u64) -> String, scale: Scale, lines: &[Line]) -> Result<String> {
     let place = |value: f64| match scale {
         Scale::Logarithmic => (value > 0.0).then(|| value.log10()),
-        Scale::Percent => Some(value),
+        Scale::Percent | Scale::Linear => Some(value),
     };
-    let shown = lines.iter().flat_map(|line| line.points.iter().map(|point| point.1));
+    let shown = lines.iter().flat_map(|line| {
+        let ends = line.spread.iter().flat_map(|(_, least, most)| [*least, *most]);
+        line.points.iter().map(|point| point.1).chain(ends)
+    });
     let axis = match scale {
         Scale::Logarithmic => Axis::decades(shown.filter(|value| *value > 0.0)),
+        Scale::Linear => Axis::from_nothing(shown),
         Scale::Percent => Axis::percent(),
     };
     let (low, high) = (axis.low, axis.high);
@@ -74,11 +98,24 @@ pub fn values(rows: &[u64], label: fn(u64) -> String, scale: Scale, lines: &[Lin
             if line.dashed {
                 dashed(chart, &points, style)?;
             } else {
+                let bars = line.spread.iter().filter_map(|(row, least, most)| {
+                    let ends = [place(*least)?, place(*most)?].map(|value| (across(*row), value.clamp(low, high)));
+                    Some(PathElement::new(ends.to_vec(), line.colour.mix(0.35).stroke_width(5)))
+                });
+                chart.draw_series(bars)?;
                 chart.draw_series([PathElement::new(points.clone(), style)])?;
-                let dots = points
+                let hollow = |at: &(f64, f64)| line.disturbed.iter().any(|row| across(*row) == at.0);
+                let (open, closed): (Vec<_>, Vec<_>) = points.into_iter().partition(hollow);
+                let dots = closed
                     .into_iter()
-                    .map(|at| Circle::new(at, width, line.colour.filled()));
+                    .map(|at| Circle::new(at, width + 1, line.colour.filled()));
                 chart.draw_series(dots)?;
+                let white = open.iter().map(|at| Circle::new(*at, width + 2, WHITE.filled()));
+                chart.draw_series(white)?;
+                let rings = open
+                    .iter()
+                    .map(|at| Circle::new(*at, width + 2, line.colour.stroke_width(1)));
+                chart.draw_series(rings)?;
             }
         }
         Ok(())
@@ -193,6 +230,26 @@ impl Axis {
         }
     }
 
+    /// Linear, from 0 to a round number beyond `values`.
+    fn from_nothing(values: impl Iterator<Item = f64>) -> Self {
+        let most = values.fold(0.0, f64::max);
+        if most <= 0.0 {
+            return Self::percent();
+        }
+        let decade = 10f64.powf(most.log10().floor());
+        let step = [0.2, 0.5, 1.0, 2.0].map(|part| part * decade);
+        let step = step.into_iter().find(|step| most / step <= 6.0).unwrap_or(2.0 * decade);
+        let count = (most / step).ceil() as u32;
+        Self {
+            low: 0.0,
+            high: f64::from(count) * step * 1.02,
+            ticks: (0..=count)
+                .map(|tick| f64::from(tick) * step)
+                .map(|at| (at, round(at)))
+                .collect(),
+        }
+    }
+
     /// Logarithmic around 1; holds `factors`.
     fn doublings(factors: impl Iterator<Item = f64> + Clone) -> Self {
         let logarithms = || factors.clone().map(|value| value.max(LEAST).log2());
@@ -256,6 +313,15 @@ fn thinned(rows: &[u64]) -> Vec<u64> {
     kept
 }
 
+/// A tick of a linear axis.
+fn round(value: f64) -> String {
+    match value {
+        v if v >= 10_000.0 => format!("{}k", v / 1e3),
+        v if v >= 10.0 || v == 0.0 => format!("{v:.0}"),
+        v => format!("{v:.2}").trim_end_matches('0').trim_end_matches('.').to_owned(),
+    }
+}
+
 /// A tick's value: no more digits than count.
 fn short(value: f64) -> String {
     if value >= 0.995e6 {
@@ -296,10 +362,11 @@ mod tests {
     fn a_plot_is_an_svg_with_its_rows() -> Result<()> {
         let rows = [0, 8, 1024, 1 << 20];
         let line = |dashed| Line {
-            points: rows.iter().map(|row| (*row, *row as f64)).collect(),
-            colour: RED,
             strong: true,
             dashed,
+            spread: vec![(8, 7.0, 9.0)],
+            disturbed: vec![8],
+            ..Line::plain(rows.iter().map(|row| (*row, *row as f64)).collect(), RED)
         };
         let svg = values(&rows, show::bytes, Scale::Logarithmic, &[line(false), line(true)])?;
         assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
@@ -318,6 +385,12 @@ mod tests {
         assert_eq!(texts, ["1", "2", "5", "10", "20", "50"]);
         assert_eq!(Axis::decades([0.1, 1e5].into_iter()).ticks.len(), 7);
         assert_eq!(Axis::doublings([0.3, 60.0].into_iter()).ticks.len(), 5);
+        let texts: Vec<String> = Axis::from_nothing([3.0, 4700.0].into_iter())
+            .ticks
+            .into_iter()
+            .map(|tick| tick.1)
+            .collect();
+        assert_eq!(texts, ["0", "1000", "2000", "3000", "4000", "5000"]);
         let empty = Axis::decades([].into_iter());
         assert!(empty.low < empty.high);
         assert_eq!(short(0.05), "0.05");

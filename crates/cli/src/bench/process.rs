@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use isthmus_os::{interrupt, signal};
 
-/// A command that prints nothing for so long hangs, even with a library that yields its CPU only by sleeping.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// A command that prints nothing for so long hangs, even with a library that yields its CPU only by sleeping, if nothing else is known of it.
+pub const PATIENCE: Duration = Duration::from_secs(30);
 /// How often its output is looked at.
 const LOOK: Duration = Duration::from_millis(250);
 /// How long a launcher has to end its ranks once it is asked to.
@@ -32,6 +32,16 @@ pub struct Finished {
 pub struct Line<'a>(&'a str);
 
 impl Finished {
+    /// One that printed this.
+    #[cfg(test)]
+    pub fn of(stdout: &str) -> Self {
+        Self {
+            took: Duration::ZERO,
+            failure: None,
+            stdout: stdout.to_owned(),
+        }
+    }
+
     /// The lines that hold results called `name`.
     pub fn results<'a>(&'a self, name: &'a str) -> impl Iterator<Item = Line<'a>> {
         self.stdout.lines().filter_map(move |line| {
@@ -73,9 +83,9 @@ impl Line<'_> {
 }
 
 /// Run `command` to its end, keeping its output in files in `directory`: a pipe would wait for stray children that hold
-/// it. Blocks; a command that says nothing for [`PATIENCE`] is ended. An error means that it could not be run at all, or
-/// that the user had enough.
-pub fn run(mut command: Command, directory: &Path) -> Result<Finished> {
+/// it. Blocks; a command that prints nothing for `patience` is ended, and so is one that runs when SIGINT or SIGTERM comes. An error means that it could
+/// not be run at all, or that such a signal came.
+pub fn run(mut command: Command, directory: &Path, patience: Duration) -> Result<Finished> {
     let name = Path::new(command.get_program()).display().to_string();
     let (out, err) = (directory.join("stdout"), directory.join("stderr"));
     command
@@ -96,12 +106,13 @@ pub fn run(mut command: Command, directory: &Path) -> Result<Finished> {
             if says != said {
                 (said, since) = (says, Instant::now());
             }
-            if since.elapsed() > PATIENCE {
+            let is_hung = since.elapsed() > patience;
+            if is_hung || interrupt::noted() {
                 let _ = signal::send(pid, SIGTERM);
                 if still_runs(GRACE) {
                     let _ = signal::send(pid, SIGKILL);
                 }
-                return true;
+                return is_hung;
             }
         }
         false
@@ -114,7 +125,7 @@ pub fn run(mut command: Command, directory: &Path) -> Result<Finished> {
     ensure!(!interrupt::noted(), "interrupted");
     let status = status.with_context(|| format!("cannot wait for {name}"))?;
     let failure = if hung {
-        Some(format!("{name} said nothing for {} s", PATIENCE.as_secs()))
+        Some(format!("{name} said nothing for {} s", patience.as_secs()))
     } else if status.success() {
         None
     } else {
@@ -137,11 +148,7 @@ mod tests {
 
     #[test]
     fn results_are_found_among_other_output() {
-        let finished = Finished {
-            took: Duration::ZERO,
-            failure: None,
-            stdout: "noise\nlibrary Some MPI\nresult line us=0.5 best=0.4\nresult lines us=9\n".to_owned(),
-        };
+        let finished = Finished::of("noise\nlibrary Some MPI\nresult line us=0.5 best=0.4\nresult lines us=9\n");
         let lines: Vec<_> = finished.results("line").collect();
         assert_eq!(lines.len(), 1);
         assert_eq!(lines[0].field("best"), Some(0.4));
@@ -156,7 +163,7 @@ mod tests {
         fs::create_dir_all(&directory)?;
         let mut command = Command::new("sh");
         command.args(["-c", "echo result one us=1; echo because >&2; exit 3"]);
-        let finished = run(command, &directory)?;
+        let finished = run(command, &directory, PATIENCE)?;
         assert_eq!(finished.results("one").count(), 1);
         let error = finished.well().err().map(|error| error.to_string());
         assert!(error.is_some_and(|error| error.contains("because")));

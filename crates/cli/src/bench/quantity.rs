@@ -9,6 +9,10 @@ pub enum Quantity {
     Cost(&'static str),
     /// Measured is the time of one message of so many bytes, in microseconds; shown are bytes per microsecond.
     Bandwidth,
+    /// As [`Self::Bandwidth`], of a step that moves so many times the bytes of the row.
+    Aggregate(u32),
+    /// As [`Self::Bandwidth`], of a step that sends both layers of ghost cells of a cube of doubles with so many dimensions, of the row's length.
+    Ghosts(u32),
     /// A share in percent; the larger the better, but nothing to take ratios of.
     Share,
 }
@@ -19,6 +23,11 @@ impl Quantity {
         match self {
             Quantity::Cost(_) | Quantity::Share => measured,
             Quantity::Bandwidth => at as f64 / measured,
+            Quantity::Aggregate(times) => at as f64 * f64::from(times) / measured,
+            Quantity::Ghosts(dimensions) => {
+                let face = (at as f64).powi(dimensions as i32 - 1);
+                2.0 * f64::from(dimensions) * face * size_of::<f64>() as f64 / measured
+            }
         }
     }
 
@@ -26,7 +35,7 @@ impl Quantity {
     pub fn unit(self) -> &'static str {
         match self {
             Quantity::Cost(unit) => unit,
-            Quantity::Bandwidth => "MB/s",
+            Quantity::Bandwidth | Quantity::Aggregate(_) | Quantity::Ghosts(_) => "MB/s",
             Quantity::Share => "%",
         }
     }
@@ -40,7 +49,7 @@ impl Quantity {
     pub fn speed_up(self, ours: f64, theirs: f64) -> f64 {
         match self {
             Quantity::Cost(_) => theirs / ours,
-            Quantity::Bandwidth | Quantity::Share => ours / theirs,
+            Quantity::Bandwidth | Quantity::Aggregate(_) | Quantity::Ghosts(_) | Quantity::Share => ours / theirs,
         }
     }
 
@@ -67,6 +76,9 @@ mod tests {
         assert_eq!(Quantity::Bandwidth.shown(1000, 0.5), 2000.0);
         assert_eq!(Quantity::Bandwidth.speed_up(2000.0, 1000.0), 2.0);
         assert_eq!(Quantity::Bandwidth.better(1.0, 2.0), 2.0);
+        assert_eq!(Quantity::Aggregate(56).shown(1000, 56.0), 1000.0);
+        // Four edges of ten doubles, in a microsecond.
+        assert_eq!(Quantity::Ghosts(2).shown(10, 1.0), 320.0);
     }
 
     #[test]

@@ -166,7 +166,7 @@ fn plots(table: &Table) -> Result<String> {
         }
         let scale = match experiment.quantity {
             Quantity::Share => Scale::Percent,
-            Quantity::Cost(_) | Quantity::Bandwidth => Scale::Logarithmic,
+            _ => Scale::Logarithmic,
         };
         let mut lines = Vec::new();
         if let (Some(line), true) = (table.line(), rows.len() > 1) {
@@ -180,10 +180,8 @@ fn plots(table: &Table) -> Result<String> {
                 .iter()
                 .filter_map(|cell| Some((cell.at, column.values.median(*cell)?)));
             lines.push(Line {
-                points: values.collect(),
-                colour: colour(column.library),
                 strong: column.library == Name::Isthmus,
-                dashed: false,
+                ..Line::plain(values.collect(), colour(column.library))
             });
         }
         text += "<figure>";
@@ -214,10 +212,8 @@ fn plots(table: &Table) -> Result<String> {
 
 fn floor_line(colour: RGBColor, points: Vec<(u64, f64)>) -> Line {
     Line {
-        points,
-        colour,
-        strong: false,
         dashed: true,
+        ..Line::plain(points, colour)
     }
 }
 

@@ -3,6 +3,7 @@
 
 use isthmus_engine::rules::{RULES, Rule};
 
+use super::carried::Carried;
 use super::experiment::{Experiment, Way};
 use super::paper::mechanisms::by_way;
 use super::quantity::Quantity;
@@ -37,10 +38,12 @@ fn on(ranks: u32) -> Vec<Experiment> {
     let all = Way {
         name: "all",
         environment: &[],
+        carried: Carried::ANYHOW,
     };
     let left_out = measured.map(|(_, name, _)| Way {
         name,
         environment: Vec::leak(vec![("ISTHMUS_WITHOUT", *name)]),
+        carried: Carried::ANYHOW,
     });
     let ways: Vec<Way> = std::iter::once(all).chain(left_out).collect();
     let of = |name: &str, title: &str, program, quantity, kind, sizes| {

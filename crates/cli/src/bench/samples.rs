@@ -48,6 +48,15 @@ impl Samples {
         median(self.0.get(&cell)?.iter().flatten().copied())
     }
 
+    /// Least and most over rounds.
+    pub fn ends(&self, cell: Cell) -> Option<(f64, f64)> {
+        let values = self.0.get(&cell)?.iter().flatten();
+        let ends = values.fold((f64::INFINITY, 0f64), |(least, most), value| {
+            (least.min(*value), most.max(*value))
+        });
+        (ends.0 <= ends.1).then_some(ends)
+    }
+
     /// How many numbers the cell with the most has.
     pub fn rounds(&self) -> usize {
         let counts = self.0.values().map(|rounds| rounds.iter().flatten().count());

@@ -1,10 +1,13 @@
 //! Launching the libraries in turn, A B C A B C, so that what disturbs the machine disturbs all of them alike.
 
 use std::collections::HashSet;
+use std::fmt;
 use std::io::{self, Write};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
+use indicatif::{ProgressBar, ProgressStyle};
 use isthmus_os::{cpu, interrupt};
 
 use super::experiment::{Experiment, Floor, Run};
@@ -37,6 +40,16 @@ struct Contender<'a> {
     given_up: HashSet<usize>,
 }
 
+/// The context of an error that is the machine's: it has no nodes, or lacks a program. No number is missing that could be there.
+#[derive(Debug)]
+pub struct Lacked;
+
+impl fmt::Display for Lacked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("this machine lacks what it needs")
+    }
+}
+
 /// Run `experiment` on each library. A cell in which a library fails or hangs stays empty, with a line
 /// that says why; it is an error if there is no number at all. Blocks, and shows progress on stderr.
 pub fn measure<'a>(experiment: &'a Experiment, libraries: &[Library], workshop: &Workshop) -> Result<Table<'a>> {
@@ -45,7 +58,7 @@ pub fn measure<'a>(experiment: &'a Experiment, libraries: &[Library], workshop: 
         |library: &&Library| library.name == Name::Isthmus || experiment.model.is_none_or(|model| model.is_for_all);
     let nodes = match experiment.nodes {
         0 => None,
-        count => Some(workshop.nodes(count, experiment.links)?),
+        count => Some(workshop.nodes(count, experiment.links).context(Lacked)?),
     };
     let placed: Vec<Library> = libraries
         .iter()
@@ -71,7 +84,7 @@ pub fn measure<'a>(experiment: &'a Experiment, libraries: &[Library], workshop: 
     let mut floor = Samples::default();
     let mut second = Samples::default();
     let mut steadiness = Steadiness::new(experiment, workshop)?;
-    for round in 0..launches as usize {
+    'rounds: for round in 0..launches as usize {
         progress(&format!("{} {}/{launches}:", experiment.name, round + 1));
         if let Floor::LineAnd(name, options) | Floor::Only(name, options) = &experiment.floor {
             progress(" floors");
@@ -97,8 +110,17 @@ pub fn measure<'a>(experiment: &'a Experiment, libraries: &[Library], workshop: 
                 (0..experiment.runs.len())
                     .try_for_each(|index| one_launch(experiment, index, contender, workshop, round))
             };
-            let line = steadiness.launch(launch)?;
+            let measured = steadiness.launch(launch);
+            if interrupt::noted() {
+                // Earlier rounds stay.
+                progress("\nisthmus: interrupted\n");
+                break 'rounds;
+            }
+            let (line, is_disturbed) = measured?;
             contender.column.line.extend(line);
+            if is_disturbed {
+                contender.column.disturbed.push(round);
+            }
         }
         progress("\n");
     }
@@ -107,8 +129,17 @@ pub fn measure<'a>(experiment: &'a Experiment, libraries: &[Library], workshop: 
         nodes.shape("")?;
     }
     let columns: Vec<Column> = contenders.into_iter().map(|contender| contender.column).collect();
-    if columns.iter().all(|column| column.values.is_empty()) {
-        bail!("no library completed anything of {}", experiment.name);
+    if columns
+        .iter()
+        .all(|column| column.values.is_empty() && column.refused == 0)
+    {
+        let none = format!("no library completed anything of {}", experiment.name);
+        let whys = || columns.iter().flat_map(|column| &column.holes).map(|hole| &hole.why);
+        // The programs say so where they need a package that is not installed.
+        return match whys().find(|why| why.contains("apt-get install")) {
+            Some(why) => Err(anyhow!("{why}").context(Lacked)),
+            None => Err(anyhow!(none)),
+        };
     }
     let mut table = Table::new(experiment, columns, floor);
     table.second = second;
@@ -136,8 +167,8 @@ impl<'a> Steadiness<'a> {
     }
 
     /// Launch until nothing was stolen, to speak of, and the hand-over of a line was near the least before and after, or it was tried
-    /// often. What that was.
-    fn launch(&mut self, mut launch: impl FnMut() -> Result<()>) -> Result<Option<f64>> {
+    /// often. What that was, and whether the last launch was disturbed all the same.
+    fn launch(&mut self, mut launch: impl FnMut() -> Result<()>) -> Result<(Option<f64>, bool)> {
         let mut before = self.hand_over()?;
         let cpus = cpu::affinity().len().max(1);
         let mut tries = 1;
@@ -160,7 +191,7 @@ impl<'a> Steadiness<'a> {
                         share * 100.0
                     ));
                 }
-                return Ok(worst);
+                return Ok((worst, !(is_near && is_ours)));
             }
             progress("~");
             tries += 1;
@@ -228,9 +259,14 @@ fn one_launch(
         let library = contender.library;
         let told = experiment.ways.get(index).map(|way| {
             let told = library.clone();
-            way.environment
+            let told = way
+                .environment
                 .iter()
-                .fold(told, |told, (name, value)| told.with(name, value))
+                .fold(told, |told, (name, value)| told.with(name, value));
+            match way.carried.by {
+                [] => told,
+                _ => told.with("ISTHMUS_BENCH_COUNT", "1"),
+            }
         });
         let (done, failure) = match workshop.run(
             told.as_ref().unwrap_or(library),
@@ -238,11 +274,22 @@ fn one_launch(
             experiment.program,
             experiment.model.filter(|_| library.name == Name::Isthmus),
             &arguments(experiment, run, &cells),
+            experiment.patience,
         ) {
             Ok(finished) => {
                 let readings = experiment.read(&finished, index);
                 contender.column.version = finished.library().map(str::to_owned);
                 for reading in &readings {
+                    if let Some(why) = &reading.refused {
+                        let place = experiment.label(reading.cell);
+                        progress(&format!(
+                            "\nisthmus: {}: {place} is no measurement of that: {why}\n",
+                            experiment.name
+                        ));
+                        contender.column.lacks(place, why.clone());
+                        contender.column.refused += 1;
+                        continue;
+                    }
                     contender.column.values.set(reading.cell, round, reading.value);
                     if let Some(floor) = reading.floor {
                         contender.column.floor.set(reading.cell, round, floor);
@@ -272,6 +319,13 @@ fn one_launch(
             "\nisthmus: {} fails on {ranks} ranks in {place}: {why}\n",
             library.name
         ));
+        let line = experiment
+            .ways
+            .get(index)
+            .map_or(String::new(), |way| format!("{}, ", way.name));
+        contender
+            .column
+            .lacks(format!("{line}{place} on {ranks} ranks of {}", library.name), why);
         match (at, done) {
             (Some(cell), Some(done)) if failures < FAILURES => {
                 contender.failed.insert((index, cell));
@@ -296,7 +350,27 @@ fn arguments(experiment: &Experiment, run: &Run, cells: &[String]) -> Vec<String
     budget.chain(rest).collect()
 }
 
+/// A bar over so many steps, on a terminal, beneath what [`measure`] tells.
+pub fn bar(steps: usize) -> ProgressBar {
+    let style = ProgressStyle::with_template("{bar:30} {pos} of {len} experiments, {elapsed} so far, about {eta} left");
+    let bar = ProgressBar::new(steps as u64);
+    if let Ok(style) = style {
+        bar.set_style(style);
+    }
+    BAR.get_or_init(|| bar).clone()
+}
+
+/// The bar beneath progress, if there is one.
+static BAR: OnceLock<ProgressBar> = OnceLock::new();
+
 fn progress(text: &str) {
-    let mut stderr = io::stderr();
-    let _ = write!(stderr, "{text}").and_then(|()| stderr.flush());
+    let write = || {
+        let mut stderr = io::stderr();
+        let _ = write!(stderr, "{text}").and_then(|()| stderr.flush());
+    };
+    match BAR.get().filter(|bar| !bar.is_hidden()) {
+        // The bar takes the line below: whole lines only.
+        Some(bar) => bar.suspend(write),
+        None => write(),
+    }
 }

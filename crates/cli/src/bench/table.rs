@@ -34,6 +34,21 @@ pub struct Column {
     pub beside: BTreeMap<usize, Samples>,
     /// Hand-over of a cache line around each launch, in microseconds; empty where it does not matter.
     pub line: Vec<f64>,
+    /// Missing numbers, and why: a cell that failed, or whose bytes went another way than its line is named after.
+    pub holes: Vec<Hole>,
+    /// How many numbers were refused, since bytes went another way.
+    pub refused: usize,
+    /// Rounds in which something else had the CPUs.
+    pub disturbed: Vec<usize>,
+}
+
+/// A number that is not there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hole {
+    /// Of which line and which row.
+    pub place: String,
+    /// What happened.
+    pub why: String,
 }
 
 impl Column {
@@ -46,6 +61,16 @@ impl Column {
             floor: Samples::default(),
             beside: BTreeMap::new(),
             line: Vec::new(),
+            holes: Vec::new(),
+            refused: 0,
+            disturbed: Vec::new(),
+        }
+    }
+
+    /// This is missing; told once.
+    pub fn lacks(&mut self, place: String, why: String) {
+        if !self.holes.iter().any(|hole| hole.place == place) {
+            self.holes.push(Hole { place, why });
         }
     }
 
@@ -68,6 +93,11 @@ impl<'a> Table<'a> {
             floor,
             second: Samples::default(),
         }
+    }
+
+    /// Missing numbers of any library.
+    pub fn holes(&self) -> impl Iterator<Item = &Hole> {
+        self.libraries.iter().flat_map(|column| &column.holes)
     }
 
     /// The experiment.

@@ -19,6 +19,7 @@ use isthmus_os::{cpu, interrupt, topology};
 
 use super::catalogue::COLLECTIVES;
 use super::library::Library;
+use super::process::PATIENCE;
 use super::workshop::Workshop;
 use crate::algorithms;
 use crate::prefix::Prefix;
@@ -153,7 +154,9 @@ fn measure(
             options.extend(doable.iter().map(|&at| format!("{}:{}", collective.name, sizes[at])));
             let wish = format!("{}:{}?", collective.name, collective.algorithms[*algorithm].name);
             let library = Library::isthmus(prefix).with("ISTHMUS_COLLECTIVES", &wish);
-            let finished = workshop.run(&library, ranks, "collectives", None, &options)?.well()?;
+            let finished = workshop
+                .run(&library, ranks, "collectives", None, &options, PATIENCE)?
+                .well()?;
             for (line, at) in finished.results("collectives").zip(doable) {
                 by_size[at].extend(line.field("us"));
             }

@@ -33,7 +33,7 @@ use crate::channel::outbound::{self, Outbound};
 use crate::duties::{self, Duties};
 use crate::membership::control::Nonce;
 use crate::memory::arena::Arena;
-use crate::{Error, Result, tunables};
+use crate::{Error, Result, counters, tunables};
 pub use card::version;
 use frame::Seal;
 use liveness::Liveness;
@@ -353,6 +353,8 @@ impl Network {
     /// It was looked at, and something had come or not.
     pub fn looked(&mut self, came: bool) {
         LOOKS.store(LOOKS.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+        counters::NETWORK_LOOKS.add(1);
+        counters::NODE_ROUNDS.add(u64::from(self.pace.rounds.saturating_sub(1).min(SELDOM)));
         self.pace.looked(came);
     }
 

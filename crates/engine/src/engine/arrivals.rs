@@ -13,6 +13,7 @@ use crate::channel::record::{
     Advertised, Body, CallFailed, ClearToSend, Data, EagerFirst, EagerMore, Envelope, Fed, Finished, FullLine, Handler,
     Help, InCell, ReadyToSend, Switch,
 };
+use crate::counters;
 use crate::matching::queues::Key;
 use crate::types::ContextId;
 
@@ -188,6 +189,7 @@ impl Engine {
                 let inbound = self.channels.inbound_mut(peer).expect("a ring does not go away");
                 credited |= inbound.ring.release(record);
                 if ends {
+                    counters::LOOKS_ENDED.add(1);
                     taken += 1;
                     break;
                 }

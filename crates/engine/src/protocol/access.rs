@@ -270,6 +270,15 @@ fn report(direction: Direction, peer: u32, refusal: &Refusal) {
     match cause {
         // The peer has died. The launcher reports that.
         Cause::Gone => {}
+        // The device that the user named is missing. That was said when it was looked for.
+        Cause::Refused
+            if matches!(
+                refusal,
+                Refusal::Os(OsError {
+                    errno: errno::ENOENT,
+                    ..
+                })
+            ) => {}
         Cause::Refused => {
             let cure = match refusal {
                 Refusal::Os(OsError {

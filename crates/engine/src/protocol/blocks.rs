@@ -224,6 +224,7 @@ impl Engine {
                 let op = self.ops.id(op);
                 self.transfers.blocks.away.push(Away { block, op, to });
                 counters::IN_BLOCKS.add(1);
+                counters::BLOCK_BYTES.add(length as u64);
                 Ok(true)
             }
             Err(error) => {

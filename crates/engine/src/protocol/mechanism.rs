@@ -112,11 +112,14 @@ fn expose(job: [u8; 16]) -> Option<Exposure> {
                 errno::EPROTO => "load the module of this version",
                 _ => "see `dmesg`",
             };
+            // Named, it is that or two copies.
+            let (instead, or) = match is_named("kmod") {
+                true => ("large messages take two copies", "another ISTHMUS_MECHANISM"),
+                false => ("cross memory attach is", "ISTHMUS_KMOD=0"),
+            };
             warn(
                 Warning::NoModule,
-                &format!(
-                    "isthmus: the kernel module is not used ({error}); cross memory attach is. Cure: {cure}; or ISTHMUS_KMOD=0."
-                ),
+                &format!("isthmus: the kernel module is not used ({error}); {instead}. Cure: {cure}; or {or}."),
             );
             None
         }

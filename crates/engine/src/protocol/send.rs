@@ -70,6 +70,7 @@ impl Engine {
             }
             if self.channels.send_message(to, message) {
                 counters::EAGER_SENT.add(1);
+                counters::EAGER_BYTES.add(length as u64);
                 return Ok(None);
             }
             outbound = self.outbound(to)?;
@@ -81,6 +82,7 @@ impl Engine {
         if outbound.try_eager(message) {
             self.channels.ring(to);
             counters::EAGER_SENT.add(1);
+            counters::EAGER_BYTES.add(length as u64);
             return Ok(None);
         }
         self.send_long_eager(to, message)
@@ -96,6 +98,7 @@ impl Engine {
             self.lease_for(to, message.length);
         }
         counters::EAGER_SENT.add(1);
+        counters::EAGER_BYTES.add(message.length as u64);
         let op = self.new_send(Stage::Queued, to, message.context, message.buffer, message.length)?;
         let (wrote, whole) = self.outbound(to)?.begin(op, message);
         if wrote {

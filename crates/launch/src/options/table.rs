@@ -49,6 +49,11 @@ pub const OPTIONS: &[Row] = &[
         "set a tunable for all commands (see: isthmus info)",
     ),
     row(
+        &["stats"],
+        "",
+        "when the job ends, print what each rank counted: messages and bytes by their way, sleeps, wakes (see: isthmus info)",
+    ),
+    row(
         &["memory-alloc-kinds", "memory-allocation-kinds"],
         "LIST",
         "kinds of memory that the program asks support for (MPI-5.0 11.4.3)",

@@ -1,7 +1,7 @@
 //! Passing on what ranks print (`--tag-output`): as fast as our own output is read, and no faster.
 
 use std::io::PipeReader;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::time::{Duration, Instant};
 
 use isthmus_os::poll::Interest;
@@ -30,6 +30,11 @@ impl Passing {
     /// Pass these on, too.
     pub fn add(&mut self, pipes: Vec<Pipe>) {
         self.pipes.extend(pipes);
+    }
+
+    /// The pipes.
+    pub fn descriptors(&self) -> impl Iterator<Item = i32> {
+        self.pipes.iter().map(|pipe| pipe.as_fd().as_raw_fd())
     }
 
     /// What to wait for. Of a stream whose reader is behind: that there is room.

@@ -1,16 +1,20 @@
 //! Where a program made what it holds: for each live handle the call that gave it, kept where programs are checked.
 
 use std::backtrace::Backtrace;
-use std::collections::HashMap;
+use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use isthmus_os::callers::{self, Entry};
 
+use super::Map;
+
 /// Live handles, by their numbers, and the places of calls that are known.
 #[derive(Default)]
 struct Sites {
-    live: HashMap<u32, usize>,
-    places: HashMap<usize, Place>,
+    live: Map<u32, usize>,
+    places: Map<usize, Place>,
+    /// Where receives were started that the program has freed before they were complete.
+    freed: Vec<usize>,
 }
 
 /// A call in the program.
@@ -18,6 +22,13 @@ struct Place {
     entry: Entry,
     /// The stack there, whose names are looked up when it is printed.
     callers: Backtrace,
+}
+
+thread_local! {
+    /// What this thread has made last, and where: mostly it is asked for next.
+    static LAST: Cell<(u32, usize)> = const { Cell::new((0, 0)) };
+    /// What this thread makes is kept elsewhere, with its place.
+    static IS_KEPT: Cell<bool> = const { Cell::new(false) };
 }
 
 static SITES: Mutex<Option<Sites>> = Mutex::new(None);
@@ -30,20 +41,53 @@ fn sites() -> MutexGuard<'static, Option<Sites>> {
 #[cold]
 pub(crate) fn made(handle: u32) {
     let site = here();
+    LAST.set((handle, site));
+    if IS_KEPT.get() {
+        return;
+    }
     sites().get_or_insert_default().live.insert(handle, site);
+}
+
+/// Run this, which makes a handle; if `is_kept` the caller keeps it, with its place.
+#[inline(always)]
+pub(crate) fn kept_if<R>(is_kept: bool, make: impl FnOnce() -> R) -> R {
+    if is_kept {
+        IS_KEPT.set(true);
+    }
+    let made = make();
+    if is_kept {
+        IS_KEPT.set(false);
+    }
+    made
 }
 
 /// The handle is gone.
 #[cold]
 pub(crate) fn gone(handle: u32) {
+    LAST.set((0, 0));
     if let Some(sites) = &mut *sites() {
         sites.live.remove(&handle);
     }
 }
 
+/// The program frees a request of a receive that is not complete, and was made here: nobody will know when its buffer may be used (MPI-5.0 §3.7.3).
+#[cold]
+pub(crate) fn freed(site: usize) {
+    sites().get_or_insert_default().freed.push(site);
+}
+
+/// Where the receives were started that were freed so.
+pub(crate) fn freed_early() -> Vec<usize> {
+    sites().as_ref().map(|sites| sites.freed.clone()).unwrap_or_default()
+}
+
 /// The place of the call that made a live handle; 0: it is not known.
 #[cold]
 pub(crate) fn of(handle: u32) -> usize {
+    let (last, site) = LAST.get();
+    if last == handle {
+        return site;
+    }
     let sites = sites();
     sites
         .as_ref()
@@ -52,8 +96,11 @@ pub(crate) fn of(handle: u32) -> usize {
 }
 
 /// The place of the call that the calling thread is in; 0: it is not known.
-fn here() -> usize {
+pub(crate) fn here() -> usize {
     let Some(entry) = callers::entry() else { return 0 };
+    if entry.is_known {
+        return entry.caller;
+    }
     let mut sites = sites();
     let places = &mut sites.get_or_insert_default().places;
     places.entry(entry.caller).or_insert_with(|| Place {

@@ -35,7 +35,11 @@ forms! {
         arguments::buffer("sendbuf", input, count, datatype)?;
         arguments::buffer("recvbuf", recvbuf, count, datatype)?;
         arguments::distinct(sendbuf, recvbuf, count > 0)?;
-        call.compare(|terms| { terms.op(op).all(operand.elements(input.cast(), count)); })?;
+        call.compare(|terms| {
+            let contributed = operand.elements(input.cast(), count);
+            let result = operand.elements(recvbuf.cast(), count);
+            terms.op(op).all(contributed).reads(contributed).writes(result);
+        })?;
         call.keep(datatype);
                 // SAFETY: the caller's promise.
         run!(call, run, run_later, (&operand, input.cast(), recvbuf.cast(), count))

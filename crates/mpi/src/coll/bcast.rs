@@ -2,8 +2,8 @@
 
 use std::ffi::c_void;
 
-use isthmus_collective::Root;
 use isthmus_collective::bcast::{run_from, run_from_later};
+use isthmus_collective::{Link, Root};
 
 use super::arguments;
 use super::form::{forms, run};
@@ -30,7 +30,13 @@ forms! {
             return call.run(|_| Ok(()));
         }
         let elements = arguments::buffer("buffer", buffer, count, datatype.resolve_for(count, "datatype")?)?;
-        call.compare(|terms| { terms.root(root).all(elements); })?;
+        call.compare(|terms| {
+            let terms = terms.root(root).all(elements);
+            match root.is_me(call.link().rank()) {
+                true => terms.reads(elements),
+                false => terms.writes(elements),
+            };
+        })?;
         call.keep(elements.datatype);
         // SAFETY: the caller's promise.
         run!(call, run_from, run_from_later, (elements, root))

@@ -26,6 +26,7 @@ use crate::check as mode;
 use crate::comm::{COMM_SELF, COMM_WORLD, Comm};
 use crate::error::Result;
 use crate::handle::Object;
+use crate::ledger::{self, Held};
 use crate::liveness;
 use isthmus_collective::{Lane, Outgoing};
 use isthmus_collective::{Look, Program, Running, Team};
@@ -49,6 +50,8 @@ pub(super) struct Asking {
     later: Option<RefCell<Program>>,
     /// The others wait for our terms.
     is_owing: Cell<bool>,
+    /// The buffers that the call has.
+    buffers: RefCell<Vec<Held>>,
 }
 
 /// When to ask.
@@ -163,6 +166,7 @@ impl Asking {
             procedure,
             later: None,
             is_owing: Cell::new(false),
+            buffers: RefCell::default(),
         };
         match when {
             When::Now => asking.run(program)?,
@@ -184,6 +188,7 @@ impl Asking {
     pub fn compare(&self, state: impl FnOnce(&mut Terms)) -> Result<()> {
         let mut terms = Terms::new(&self.whom);
         state(&mut terms);
+        *self.buffers.borrow_mut() = ledger::claim_for_collective(terms.take_buffers())?;
         if let Some(later) = &self.later {
             round::ask_terms(&mut later.borrow_mut(), &self.whom, &self.procedure, terms);
             return Ok(());
@@ -192,6 +197,11 @@ impl Asking {
         let mut program = Program::default();
         round::ask_terms(&mut program, &self.whom, &self.procedure, terms);
         self.run(program)
+    }
+
+    /// The buffers that the call's request has until it is complete.
+    pub fn take_buffers(&self) -> Vec<Held> {
+        self.buffers.take()
     }
 
     /// What the call's request has to do first.

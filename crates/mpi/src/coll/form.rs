@@ -16,6 +16,7 @@ use crate::counts::Counts;
 use crate::error::Result;
 use crate::fail;
 use crate::handle::Handle;
+use crate::ledger;
 use crate::request::Request;
 
 /// A form of a collective call.
@@ -194,8 +195,13 @@ impl Form for Immediate {
         self.launching.launched();
         let launch = || {
             algorithm(&self.recorder)?;
+            let buffers = self.asking.as_ref().map(|asking| asking.take_buffers());
             let before = self.asking.map(|asking| asking.into_running());
-            tasks::launch(self.comm, self.recorder.finish(), lane.tag, before)
+            let request = tasks::launch(self.comm, self.recorder.finish(), lane.tag, before)?;
+            if let Some(buffers) = buffers {
+                ledger::hold_for_collective(request, buffers, true);
+            }
+            Ok(request)
         };
         launch().inspect_err(|_| lane.fail(&mut enter()))
     }
@@ -257,7 +263,11 @@ impl Form for Persistent {
         self.launching.launched();
         let prepare = || {
             algorithm(&self.recorder)?;
-            tasks::prepare(self.comm, *self.recorder.finish(), lane.tag)
+            let request = tasks::prepare(self.comm, *self.recorder.finish(), lane.tag)?;
+            if let Some(asking) = &self.asking {
+                ledger::hold_for_collective(request, asking.take_buffers(), false);
+            }
+            Ok(request)
         };
         prepare().inspect_err(|_| lane.fail(&mut enter()))
     }

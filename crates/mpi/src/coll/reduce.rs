@@ -55,7 +55,15 @@ forms! {
             arguments::buffer("recvbuf", recvbuf, count, datatype)?;
             arguments::distinct(sendbuf, recvbuf, gives && count > 0)?;
         }
-        call.compare(|terms| { terms.root(root).op(op).all(operand.elements(input.cast(), count)); })?;
+        call.compare(|terms| {
+            terms.root(root).op(op).all(operand.elements(input.cast(), count));
+            if gives {
+                terms.reads(operand.elements(input.cast(), count));
+            }
+            if gets {
+                terms.writes(operand.elements(recvbuf.cast(), count));
+            }
+        })?;
         call.keep(datatype);
         let (input, output) = (input.cast(), recvbuf.cast());
         // SAFETY: the caller's promise.

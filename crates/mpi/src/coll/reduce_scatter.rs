@@ -84,7 +84,14 @@ unsafe fn either<F: Form>(
     arguments::buffer("recvbuf", recvbuf, counts[call.link().rank()], datatype)?;
     arguments::distinct(sendbuf, recvbuf, total > 0)?;
     call.compare(|terms| {
-        terms.op(op).all(operand.elements(input.cast(), total)).shares(&counts);
+        let contributed = operand.elements(input.cast(), total);
+        let result = operand.elements(recvbuf.cast(), counts[call.link().rank()]);
+        terms
+            .op(op)
+            .all(contributed)
+            .shares(&counts)
+            .reads(contributed)
+            .writes(result);
     })?;
     call.keep(datatype);
     // SAFETY: the caller's promise.

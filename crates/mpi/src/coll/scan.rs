@@ -72,7 +72,11 @@ unsafe fn either<F: Form>(
     }
     arguments::distinct(sendbuf, recvbuf, count > 0)?;
     call.compare(|terms| {
-        terms.op(op).all(operand.elements(input.cast(), count));
+        let contributed = operand.elements(input.cast(), count);
+        terms.op(op).all(contributed).reads(contributed);
+        if inclusive || call.link().rank() > 0 {
+            terms.writes(operand.elements(recvbuf.cast(), count));
+        }
     })?;
     call.keep(datatype);
     let (input, output) = (input.cast(), recvbuf.cast());

@@ -9,7 +9,7 @@ use isthmus_engine::Entered;
 use crate::comm::Comm;
 use crate::error::Result;
 use crate::handle::Handle;
-use crate::request::{self, Look, Operation, Request, Work};
+use crate::request::{self, Look, Operation, Request, UserCode, Work};
 use crate::status::Status;
 
 /// Start a program, once `before` is over, and make a request of it.
@@ -73,8 +73,9 @@ impl<T: Task + 'static> Operation for Pending<T> {
         self.0.calls_out()
     }
 
-    fn call_out(&mut self) {
+    fn call_out(&mut self) -> Option<UserCode> {
         self.task().call_out();
+        None
     }
 
     fn outcome(&mut self) -> Result<Status> {

@@ -143,6 +143,7 @@ pub fn intercomm_create(
     check_leader("local_leader", local_leader, local_comm.size())?;
     let bridge = || {
         let comm = peer_comm.resolve("peer_comm")?;
+        local_comm.group.common_session(&comm.group)?;
         check_leader("remote_leader", remote_leader, comm.remote_size())?;
         if !(0..=TAG_UB).contains(&tag) {
             return Err(fail!(Tag, "tag={tag} is not in 0..={TAG_UB}"));

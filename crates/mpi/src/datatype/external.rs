@@ -28,16 +28,8 @@ pub unsafe fn pack_external(
     let bytes = check(datarep, ("incount", incount), datatype, ("outsize", outsize), *position)?;
     datatype.check_buffer("inbuf", inbuf, incount)?;
     super::check_packed("outbuf", outbuf, bytes)?;
-    let mut native = room(datatype.bytes(incount)? as usize, "a packed copy")?;
     // SAFETY: the caller's promise.
-    unsafe { datatype.pack(inbuf.cast(), incount, &mut native) };
-    let mut foreign = room(bytes as usize, "the external32 representation")?;
-    let mut rest = &native[..];
-    each_run(datatype, incount, |element, form, count| {
-        let (run, behind) = rest.split_at((count * element.size()) as usize);
-        rest = behind;
-        export(element, form, run, &mut foreign)
-    })?;
+    let foreign = unsafe { to_external(datatype, inbuf.cast(), incount)? };
     // SAFETY: the caller's promise; the bytes fit behind `position`.
     unsafe {
         let out = outbuf.cast::<u8>().add(*position as usize);
@@ -66,20 +58,55 @@ pub unsafe fn unpack_external(
     datatype.check_apart("outbuf", outcount)?;
     if bytes > 0 {
         // SAFETY: the caller's promise; the bytes lie within `insize`.
-        let mut rest =
-            unsafe { std::slice::from_raw_parts(inbuf.cast::<u8>().add(*position as usize), bytes as usize) };
-        let mut native = room(datatype.bytes(outcount)? as usize, "a packed copy")?;
-        each_run(datatype, outcount, |element, form, count| {
-            let (run, behind) = rest.split_at((count * form.size(element)) as usize);
-            rest = behind;
-            import(element, form, run, &mut native);
-            Ok(())
-        })?;
-        // SAFETY: the caller's promise.
-        unsafe { datatype.unpack(&native, outbuf.cast(), outcount) };
+        unsafe {
+            let foreign = std::slice::from_raw_parts(inbuf.cast::<u8>().add(*position as usize), bytes as usize);
+            from_external(datatype, foreign, outbuf.cast(), outcount)?;
+        }
     }
     *position += bytes;
     Ok(())
+}
+
+/// What `count` elements at `buffer` are in external32.
+///
+/// # Safety
+/// The elements must be readable.
+pub(crate) unsafe fn to_external(datatype: &Datatype, buffer: *const u8, count: i64) -> Result<Vec<u8>> {
+    let mut native = room(datatype.bytes(count)? as usize, "a packed copy")?;
+    // SAFETY: the caller's promise.
+    unsafe { datatype.pack(buffer, count, &mut native) };
+    let mut foreign = room(
+        (count * datatype.signature().foreign_size()) as usize,
+        "the external32 representation",
+    )?;
+    let mut rest = &native[..];
+    each_run(datatype, count, |element, form, count| {
+        let (run, behind) = rest.split_at((count * element.size()) as usize);
+        rest = behind;
+        export(element, form, run, &mut foreign)
+    })?;
+    Ok(foreign)
+}
+
+/// Take elements from external32, which may end early, to at most `count` at `buffer`: how many bytes they are there.
+///
+/// # Safety
+/// The elements must be writable.
+pub(crate) unsafe fn from_external(datatype: &Datatype, foreign: &[u8], buffer: *mut u8, count: i64) -> Result<i64> {
+    let mut native = room(datatype.bytes(count)? as usize, "a packed copy")?;
+    let mut rest = foreign;
+    each_run(datatype, count, |element, form, count| {
+        let bytes = (count * form.size(element)) as usize;
+        // Of an element that is cut nothing is known.
+        let whole = rest.len().min(bytes) / form.size(element).max(1) as usize * form.size(element) as usize;
+        let (run, behind) = rest.split_at(whole);
+        rest = if whole < bytes { &[] } else { behind };
+        import(element, form, run, &mut native);
+        Ok(())
+    })?;
+    // SAFETY: the caller's promise.
+    unsafe { datatype.unpack(&native, buffer, count) };
+    Ok(native.len() as i64)
 }
 
 /// `MPI_Pack_external_size`: bytes that `incount` elements take.

@@ -1,6 +1,7 @@
 //! What users ask of datatypes: sizes, bounds, names, elements received (MPI-5.0 §3.2.5, §5.1, §7.8, §19.1.5).
 
 use std::ffi::CStr;
+use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
 use super::Datatype;
@@ -24,6 +25,42 @@ pub fn type_get_extent(datatype: &'static Datatype) -> Result<(i64, i64)> {
 /// `MPI_Type_get_true_extent`: (true lower bound, true extent).
 pub fn type_get_true_extent(datatype: &'static Datatype) -> Result<(i64, i64)> {
     Ok((datatype.true_lb(), datatype.true_extent()))
+}
+
+/// `MPIX_Type_iov_len`, of MPICH: the number of an element's first runs of bytes that are no longer than `most` together, and their bytes.
+pub fn type_iov_len(datatype: &'static Datatype, most: i64) -> Result<(i64, i64)> {
+    datatype.check_committed("datatype")?;
+    if most >= datatype.size() {
+        return Ok((datatype.described().segments(), datatype.size()));
+    }
+    let (mut runs, mut bytes) = (0, 0);
+    datatype.described().visit_segments(0, &mut |_, length| {
+        if length > most - bytes {
+            return ControlFlow::Break(());
+        }
+        (runs, bytes) = (runs + 1, bytes + length);
+        ControlFlow::Continue(())
+    });
+    Ok((runs, bytes))
+}
+
+/// `MPIX_Type_iov`, of MPICH: `put` is told the displacements and lengths of an element's runs of bytes, in order, of `most` at most from the
+/// `first`-th on. How many those are.
+pub fn type_iov(datatype: &'static Datatype, first: i64, most: i64, mut put: impl FnMut(i64, i64)) -> Result<i64> {
+    datatype.check_committed("datatype")?;
+    let mut runs = 0;
+    if most > 0 {
+        datatype.described().visit_segments(first, &mut |displacement, length| {
+            put(displacement, length);
+            runs += 1;
+            if runs < most {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        });
+    }
+    Ok(runs)
 }
 
 /// `MPI_Type_commit`.

@@ -12,6 +12,7 @@ use crate::comm::{COMM_WORLD, Comm};
 use crate::datatype::Datatype;
 use crate::error::Result;
 use crate::handle::{Handle, Kind, Object, decompose};
+use crate::ledger;
 use crate::p2p::internal::{recv_bytes, send_bytes};
 use crate::process::{life, me};
 use crate::status::rank_in;
@@ -110,12 +111,14 @@ fn requests() -> Vec<String> {
             .any(|one| *one as u32 == kind)
     });
     let mut inside = enter();
-    let what = live.into_iter().map(|(raw, site)| {
+    let what = live.into_iter().chain(ledger::left()).map(|(raw, site)| {
         let (noun, done) = request::describe(&mut inside, Handle::from_raw(raw));
         (noun, done, site)
     });
-    let what: Vec<_> = what.collect();
+    let mut what: Vec<_> = what.collect();
     drop(inside);
+    let freed = sites::freed_early().into_iter();
+    what.extend(freed.map(|site| ("receive request", "completed before it was freed", site)));
     by_place(what.into_iter())
 }
 

@@ -2,33 +2,45 @@
 
 use std::sync::{Arc, PoisonError};
 
-use super::raise::{FILE_NULL, FOR_FILES, LIKE_WORLD, for_files};
+use super::raise::LIKE_WORLD;
 use super::{Errhandler, Target};
 use crate::comm::Comm;
 use crate::error::{Error, Result};
+use crate::file::File;
 use crate::handle::Handle;
 use crate::liveness;
 use crate::process::codes;
 use crate::session::Session;
 use crate::win::Win;
 
-/// `MPI_File_set_errhandler` of `MPI_FILE_NULL`: whom errors without a file go to from now on.
-pub fn set_for_files(errhandler: &Errhandler) -> Result<()> {
+/// `MPI_File_set_errhandler`: the handler of errors on the file from now on; for `MPI_FILE_NULL`, of errors without a file, and of new files.
+pub fn file_set_errhandler(file: Handle<File>, errhandler: &Errhandler) -> Result<()> {
     let new = errhandler.share_for(Target::File)?;
-    // What it replaces is dropped outside the lock: its closure is the program's.
-    let _old = FOR_FILES.lock().unwrap_or_else(PoisonError::into_inner).replace(new);
+    if file.is_null() {
+        super::set_for_new_files(new);
+    } else {
+        file.resolve("file")?.set_errhandler(new);
+    }
     Ok(())
 }
 
-/// `MPI_File_get_errhandler` of `MPI_FILE_NULL`. To be freed by the caller.
-pub fn get_for_files() -> Result<Handle<Errhandler>> {
-    for_files()?.hold()
+/// The handler in force for a file, or for those to come.
+fn of_file(file: Handle<File>) -> Result<Arc<Errhandler>> {
+    if file.is_null() {
+        return super::for_new_files();
+    }
+    Ok(file.resolve("file")?.errhandler())
 }
 
-/// `MPI_File_call_errhandler` of `MPI_FILE_NULL`.
-pub fn call_for_files(code: i32) -> Result<()> {
+/// `MPI_File_get_errhandler`: the handler in force. To be freed by the caller.
+pub fn file_get_errhandler(file: Handle<File>) -> Result<Handle<Errhandler>> {
+    of_file(file)?.hold()
+}
+
+/// `MPI_File_call_errhandler`: as if a call on the file had failed with `code`.
+pub fn file_call_errhandler(file: Handle<File>, code: i32) -> Result<()> {
     let error = user_error(code)?;
-    for_files()?.handle(FILE_NULL, "MPI_File_call_errhandler", &error);
+    of_file(file)?.handle(file.raw(), "MPI_File_call_errhandler", &error);
     Ok(())
 }
 

@@ -2,10 +2,11 @@
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use super::{ERRORS_RETURN, Errhandler, Target};
+use super::{Errhandler, Target, for_new_files as for_files};
 use crate::comm::{COMM_SELF, COMM_WORLD, Comm};
 use crate::completion::Completing;
-use crate::error::{Error, Result};
+use crate::error::Error;
+use crate::file::File;
 use crate::handle::Handle;
 use crate::process::{self, codes};
 use crate::session::Session;
@@ -31,29 +32,26 @@ pub enum Scope {
     NewSession(Handle<Errhandler>),
     /// The call is about a file, and there is none yet: the handler of `MPI_FILE_NULL` hears of it.
     NoFile,
+    /// The call is on a file. If the handle names none, as [`Scope::NoFile`].
+    File(Handle<File>),
 }
 
 /// `MPI_FILE_NULL`, whose error handler is the one that new files get, and the one for errors without a file (MPI-5.0
 /// §14.7).
-pub(super) const FILE_NULL: u32 = 0x118;
-
-/// The error handler of `MPI_FILE_NULL`; `None`: `MPI_ERRORS_RETURN`, as it is at first.
-pub(super) static FOR_FILES: Mutex<Option<Arc<Errhandler>>> = Mutex::new(None);
-
-pub(super) fn for_files() -> Result<Arc<Errhandler>> {
-    let set = FOR_FILES.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    set.map_or_else(|| ERRORS_RETURN.share("errhandler"), Ok)
-}
+const FILE_NULL: u32 = Handle::<File>::NULL.raw();
 
 /// `procedure` (as in `MPI_Send`) failed with `error`: tell the error handler, of the communicator of the request that failed
 /// where there is one. The canonical code that the call returns, if it returns.
 #[cold]
 pub fn raise(scope: Scope, procedure: &str, error: &Error) -> i32 {
     codes::remember(procedure, error);
-    let requests = error.completion().and_then(|completion| completion.scope.as_ref());
-    let (errhandler, raw) = match requests {
-        Some(comm) => (Some(comm.errhandler()), comm.handle().raw()),
-        None => find(scope),
+    let completion = error.completion();
+    let own = completion.and_then(|completion| completion.errhandler.clone());
+    let requests = completion.and_then(|completion| completion.scope.as_ref());
+    let (errhandler, raw) = match (own, requests) {
+        (Some((errhandler, raw)), _) => (Some(errhandler), raw),
+        (None, Some(comm)) => (Some(comm.errhandler()), comm.handle().raw()),
+        (None, None) => find(scope),
     };
     match errhandler {
         Some(errhandler) => errhandler.handle(raw, procedure, error),
@@ -91,6 +89,12 @@ fn find(scope: Scope) -> (Option<Arc<Errhandler>>, u32) {
             }
         }
         Scope::NoFile => return (for_files().ok(), FILE_NULL),
+        Scope::File(handle) => {
+            return match handle.share("fh") {
+                Ok(file) => (Some(file.errhandler()), handle.raw()),
+                Err(_) => (for_files().ok(), FILE_NULL),
+            };
+        }
         Scope::Process => {}
     }
     match of_process() {

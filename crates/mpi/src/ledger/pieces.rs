@@ -3,11 +3,15 @@
 use std::collections::BTreeMap;
 
 use isthmus_engine::layout::Layout;
+use smallvec::{SmallVec, smallvec};
 
 use super::{Given, Use};
 
 /// First byte, and the one behind the last.
-pub(super) type Piece = (u64, u64);
+pub(crate) type Piece = (u64, u64);
+
+/// Pieces in order; most buffers have one.
+pub(crate) type List = SmallVec<[Piece; 2]>;
 
 /// Buffers of more pieces are not compared.
 const MOST: usize = 64;
@@ -16,19 +20,41 @@ const MOST: usize = 64;
 const KEPT_BY_MALLOC: u64 = 64 << 10;
 
 /// The pieces of a buffer; `None`: there are too many.
-pub(super) fn of(given: &Given<'_>) -> Option<Vec<Piece>> {
+pub(super) fn of(given: &Given<'_>) -> Option<List> {
     if given.count <= 0 || given.datatype.size() == 0 {
         return None;
     }
     let base = given.buffer.expose_provenance() as u64;
+    if given.datatype.is_contiguous() {
+        let bytes = given.datatype.bytes(given.count).ok()?;
+        return Some(smallvec![(base, base.checked_add_signed(bytes)?)]);
+    }
     given.datatype.with_places(base, given.count, pieces_of)
 }
 
+/// The pieces of several buffers; `None`: there are none, or too many.
+pub(super) fn of_all<'a>(all: impl Iterator<Item = Given<'a>>) -> Option<List> {
+    let mut pieces = List::new();
+    for given in all.filter(|given| given.count > 0 && given.datatype.size() > 0) {
+        for (start, behind) in of(&given)? {
+            let is_full = pieces.len() == MOST;
+            match pieces.last_mut() {
+                // One buffer may go to several.
+                Some(last) if *last == (start, behind) => {}
+                Some((_, end)) if *end == start => *end = behind,
+                _ if is_full => return None,
+                _ => pieces.push((start, behind)),
+            }
+        }
+    }
+    (!pieces.is_empty()).then_some(pieces)
+}
+
 /// Where the bytes of a layout lie; `None`: in too many pieces, or beyond the last address.
-pub(crate) fn pieces_of(layout: &Layout<'_>) -> Option<Vec<Piece>> {
+pub(crate) fn pieces_of(layout: &Layout<'_>) -> Option<List> {
     let mut cursor = layout.cursor(0);
     let mut left = layout.length();
-    let mut pieces: Vec<Piece> = Vec::new();
+    let mut pieces = List::new();
     while left > 0 {
         let block = cursor.block();
         let length = block.length.min(left);

@@ -6,20 +6,26 @@ use isthmus_engine::Arrival;
 
 use crate::check;
 use crate::completion::of_operation;
-use crate::datatype::Datatype;
+use crate::datatype::Type;
 use crate::error::Result;
 use crate::fail;
 use crate::status::{RANK_BITS, Status, rank_in};
 
 /// What a sender of this rank says in its envelope: also of which types its elements are.
 #[cold]
-pub(crate) fn with_types(rank: i32, count: i64, datatype: &Datatype) -> i32 {
+pub(crate) fn with_types(rank: i32, count: i64, datatype: &Type) -> i32 {
     let bytes = count.saturating_mul(datatype.size());
     rank | (brief(datatype, bytes) << RANK_BITS).cast_signed()
 }
 
+/// Are as many bytes of these types the same elements? Packed data is anything.
+pub(crate) fn are_alike(one: &Type, other: &Type, bytes: i64) -> bool {
+    let [one, other] = [one, other].map(|datatype| brief(datatype, bytes));
+    one == other || one == 0 || other == 0
+}
+
 /// 0: unknown. Packed data may be received as anything.
-fn brief(datatype: &Datatype, bytes: i64) -> u32 {
+fn brief(datatype: &Type, bytes: i64) -> u32 {
     let signature = datatype.signature();
     let is_typed = signature
         .families()
@@ -52,7 +58,7 @@ pub(crate) fn without_types(status: Status) -> Status {
 /// # Errors
 /// They are not what was sent.
 #[cold]
-pub(crate) fn compare(status: Status, count: i64, datatype: &Datatype) -> Result<Status> {
+pub(crate) fn compare(status: Status, count: i64, datatype: &Type) -> Result<Status> {
     let told = if status.source < 0 {
         0
     } else {

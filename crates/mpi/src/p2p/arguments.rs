@@ -8,7 +8,7 @@ use isthmus_os::device;
 use crate::check;
 use crate::comm::Comm;
 use crate::constants::{ANY_SOURCE, ANY_TAG, PROC_NULL, TAG_UB};
-use crate::datatype::Datatype;
+use crate::datatype::{Datatype, Type};
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::ledger::types;
@@ -96,7 +96,7 @@ impl<'a> Outgoing<'a> {
     /// The same as the checking mode wants it, if that is on: of these elements. Where the mode of a send stands in the source, that
     /// is asked first, so that what follows is compiled for this mode.
     #[inline(always)]
-    pub fn watched(self, count: i64, datatype: &Datatype) -> Self {
+    pub fn watched(self, count: i64, datatype: &Type) -> Self {
         match check::is_on() {
             true => self.checked(count, datatype),
             false => self,
@@ -105,7 +105,7 @@ impl<'a> Outgoing<'a> {
 
     /// The same as the checking mode wants it: the envelope tells of these elements, and standard sends may be synchronous.
     #[cold]
-    pub fn checked(mut self, count: i64, datatype: &Datatype) -> Self {
+    pub fn checked(mut self, count: i64, datatype: &Type) -> Self {
         if check::is_synchronous() {
             self.mode = Mode::Synchronous;
         }

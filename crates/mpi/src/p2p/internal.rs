@@ -2,7 +2,7 @@
 //!
 //! All of them block until done. Ranks are valid ranks of the communicator; the tag may be any non-negative number.
 
-use isthmus_engine::{ContextId, Mode, Posting, enter};
+use isthmus_engine::{ContextId, Entered, Mode, OpId, Posting, enter};
 
 use super::arguments::{Incoming, Outgoing, Source, destination};
 use crate::comm::Comm;
@@ -74,6 +74,44 @@ unsafe fn run(comm: &Comm, outgoing: Option<&Outgoing<'_>>, incoming: Option<&In
         Ok(())
     });
     started.and(settled).map(|()| came)
+}
+
+/// Start to send bytes to a rank, in the message space of collective calls; the operation is the caller's to take.
+///
+/// # Safety
+/// `data` must be readable for `bytes` until the operation is over.
+pub unsafe fn post_send(
+    inside: &mut Entered,
+    comm: &Comm,
+    dest: i32,
+    tag: i32,
+    data: *const u8,
+    bytes: usize,
+) -> Result<Option<OpId>> {
+    // SAFETY: the caller's promise; it is only looked at as long as that.
+    let data = unsafe { std::slice::from_raw_parts(data, bytes) };
+    let outgoing = outgoing_bytes(comm, comm.collective_context(), dest, tag, data)?;
+    // SAFETY: the caller's promise.
+    unsafe { outgoing.post(inside) }
+}
+
+/// As [`post_send`], to receive.
+///
+/// # Safety
+/// `out` must be writable for `bytes` until the operation is over.
+pub unsafe fn post_recv(
+    inside: &mut Entered,
+    comm: &Comm,
+    source: i32,
+    tag: i32,
+    out: *mut u8,
+    bytes: usize,
+) -> Result<Option<OpId>> {
+    // SAFETY: the caller's promise.
+    let room = unsafe { std::slice::from_raw_parts_mut(out, bytes) };
+    let incoming = incoming_bytes(comm, comm.collective_context(), source, tag, room)?;
+    // SAFETY: the caller's promise.
+    unsafe { incoming.post(inside, incoming.buf) }
 }
 
 fn outgoing_bytes(comm: &Comm, context: ContextId, dest: i32, tag: i32, data: &[u8]) -> Result<Outgoing<'static>> {

@@ -14,12 +14,14 @@ use isthmus_engine::{ContextId, Entered, Guarded, Mode, Peer, Posting, enter, fa
 
 use super::staging::{Arriving, Leaving};
 use super::{Incoming, Outgoing, Source, buffered};
+use crate::check;
 use crate::comm::Comm;
 use crate::constants::ANY_TAG;
 use crate::datatype::Datatype;
 use crate::error::{Error, Result, room};
 use crate::handle::Handle;
 use crate::info::Info;
+use crate::ledger::{self, Given};
 use crate::request::{self, Look, Operation, REQUEST_NULL, Request, Work, prepare_again, with_work};
 use crate::status::Status;
 use crate::{fail, liveness};
@@ -181,7 +183,8 @@ pub unsafe fn psend_init(
         groups,
         ready,
         parts: (0..groups.count()).map(|_| Part::Missing(0)).collect(),
-        _datatype: datatype.share_object(),
+        count,
+        datatype: datatype.share_object(),
     };
     let request = prepare_again(&mut inside, comm, sending)?;
     if let Some(to) = outgoing.to {
@@ -257,8 +260,9 @@ struct Sending {
     ready: Vec<bool>,
     /// By group: how far it is.
     parts: Vec<Part>,
-    /// Keeps the layout alive.
-    _datatype: Arc<Datatype>,
+    /// Elements of a partition.
+    count: i64,
+    datatype: Arc<Datatype>,
 }
 
 /// A group of a partitioned send.
@@ -270,6 +274,13 @@ enum Part {
 }
 
 impl Sending {
+    /// A partition, as the checking mode wants it.
+    fn given(&self, partition: i32) -> Given<'_> {
+        let distance = i64::from(partition) * self.count * self.datatype.extent();
+        let first = self.outgoing.buf.wrapping_offset(distance as isize);
+        Given::sends(first.cast(), self.count, &self.datatype)
+    }
+
     fn mark(&mut self, inside: &mut Entered, partition: i32) -> Result<()> {
         let partitions = self.ready.len();
         let at = usize::try_from(partition).ok().filter(|at| *at < partitions);
@@ -494,9 +505,13 @@ fn active<T: Operation>(work: &mut Work) -> Option<&mut T> {
 
 fn mark(request: Handle<Request>, partitions: impl Iterator<Item = i32>) -> Result<()> {
     with_work(&mut enter(), request, |work, inside| match active::<Sending>(work) {
-        Some(sending) => partitions
-            .into_iter()
-            .try_for_each(|partition| sending.mark(inside, partition)),
+        Some(sending) => partitions.into_iter().try_for_each(|partition| {
+            sending.mark(inside, partition)?;
+            if check::is_on() {
+                ledger::hold_part(request, &sending.given(partition));
+            }
+            Ok(())
+        }),
         None => Err(fail!(Request, "request={request:?} is no active partitioned send")),
     })?
 }

@@ -1,4 +1,4 @@
-//! Collectives, and partitioned receives, move on whenever the process makes progress, whichever request it waits for.
+//! Collectives, partitioned receives, and generalized requests that are polled, move on whenever the process makes progress, whichever request it waits for.
 
 use isthmus_engine::{Background, Entered, enter};
 
@@ -43,13 +43,18 @@ fn advance(inside: &mut Entered) -> bool {
     due
 }
 
-/// Run the user code that is due.
+/// Run the user code that is due. It may call MPI, and come here again, where what is due anew is run.
 fn call_out() {
     let mut inside = enter();
-    while let Some(request) = REQUESTS.get(&mut inside).due.pop() {
+    let due = std::mem::take(&mut REQUESTS.get(&mut inside).due);
+    for request in due {
         // One that has ended meanwhile needs nothing.
-        let _ = lend(&mut inside, request, |work| {
-            work.operation().map(|operation| operation.call_out())
+        let asked = lend(&mut inside, request, |work| {
+            work.operation().and_then(|operation| operation.call_out())
         });
+        if let Ok(Some(user_code)) = asked {
+            // An error is told when the request is completed.
+            let _ = inside.outside(user_code);
+        }
     }
 }

@@ -7,7 +7,7 @@ use isthmus_engine::backoff::{LOOKS_AT_REQUEST, look_briefly};
 use isthmus_engine::{Entered, enter, is_oversubscribed};
 
 use super::finish::{at_index, finish, finish_plain, in_status};
-use super::{Entry, Look, Plain, REQUEST_NULL, REQUESTS, Request, Work, look};
+use super::{Entry, Look, Plain, REQUEST_NULL, REQUESTS, Request, Work, generalized, look};
 use crate::completion::Completing;
 use crate::constants::UNDEFINED;
 use crate::error::{Class, Error, Result};
@@ -27,6 +27,7 @@ pub fn wait(request: &mut Handle<Request>) -> Result<Status> {
         })??;
         return finish(&mut inside, request);
     }
+    generalized::wait_as_told(&mut inside, *request)?;
     // What a collective waits for shows in shared memory, and is often a store away.
     let mut found = None;
     look_briefly(&LOOKS_AT_REQUEST, || {
@@ -42,9 +43,20 @@ pub fn wait(request: &mut Handle<Request>) -> Result<Status> {
 
 /// Is it a collective, or another one that moves on by itself?
 fn is_autonomous(inside: &mut Entered, request: Handle<Request>) -> bool {
-    let requests = REQUESTS.get(inside);
-    !requests.autonomous.is_empty()
-        && matches!(requests.entry(request), Ok(Entry { work: Work::Other(operation), .. }) if operation.is_autonomous())
+    has_autonomous(inside)
+        && matches!(REQUESTS.get(inside).entry(request), Ok(Entry { work: Work::Other(operation), .. }) if operation.is_autonomous())
+}
+
+fn has_autonomous(inside: &mut Entered) -> bool {
+    !REQUESTS.get(inside).autonomous.is_empty()
+}
+
+/// The first of these that is complete; blocks until there is one.
+fn await_first(inside: &mut Entered, requests: &[Handle<Request>]) -> Result<Found> {
+    if has_autonomous(inside) && search(inside, requests)?.is_none() {
+        generalized::wait_for_first(inside, requests)?;
+    }
+    inside.wait_for_operations(|inside| search(inside, requests).transpose())?
 }
 
 /// `MPI_Test`: the status, if the operation is complete.
@@ -64,6 +76,13 @@ pub fn test(request: &mut Handle<Request>) -> Result<(bool, Status)> {
 pub fn waitall(requests: &mut [Handle<Request>], statuses: &dyn Statuses) -> Result<()> {
     let mut complete = 0;
     let mut inside = enter();
+    if has_autonomous(&mut inside) {
+        for request in requests.iter().filter(|request| **request != REQUEST_NULL) {
+            if is_autonomous(&mut inside, *request) {
+                generalized::wait_as_told(&mut inside, *request)?;
+            }
+        }
+    }
     inside.wait_for_operations(|inside| all_complete(inside, requests, &mut complete).transpose())??;
     complete_all(&mut inside, requests, statuses)
 }
@@ -85,7 +104,7 @@ pub fn testall(requests: &mut [Handle<Request>], statuses: &dyn Statuses) -> Res
 /// `MPI_Waitany`: blocks until one is complete: its position and status, or `UNDEFINED` if none is active.
 pub fn waitany(requests: &mut [Handle<Request>]) -> Result<(i32, Status)> {
     let mut inside = enter();
-    let found = inside.wait_for_operations(|inside| search(inside, requests).transpose())??;
+    let found = await_first(&mut inside, requests)?;
     complete_one(&mut inside, requests, found)
 }
 
@@ -102,7 +121,7 @@ pub fn testany(requests: &mut [Handle<Request>]) -> Result<(i32, bool, Status)> 
 /// none is active; their positions in `indices`.
 pub fn waitsome(requests: &mut [Handle<Request>], indices: &mut [i32], statuses: &dyn Statuses) -> Result<i32> {
     let mut inside = enter();
-    match inside.wait_for_operations(|inside| search(inside, requests).transpose())?? {
+    match await_first(&mut inside, requests)? {
         Found::NoneActive => Ok(UNDEFINED),
         Found::Complete(first) => complete_some(&mut inside, requests, first, indices, statuses),
     }

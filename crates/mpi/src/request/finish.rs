@@ -6,8 +6,8 @@ use isthmus_engine::Entered;
 
 use super::background;
 use super::free::bury_orphans;
-use super::{Look, Persistent, Plain, REQUEST_NULL, REQUESTS, Request, Work, invalid, look, scope_inside};
-use crate::check::{self, sites};
+use super::{Look, Persistent, Plain, REQUEST_NULL, REQUESTS, Request, Work, comm_of, invalid, look, scope_inside};
+use crate::check;
 use crate::comm::Comm;
 use crate::completion::{Completing, Completion, of_operation};
 use crate::error::{Class, Error, Result};
@@ -33,15 +33,22 @@ pub(super) fn finish(inside: &mut Entered, request: &mut Handle<Request>) -> Res
 /// As [`finish`], where programs are checked: were its buffers left alone?
 #[cold]
 fn finish_checked(inside: &mut Entered, request: &mut Handle<Request>) -> Result<Status> {
-    let (before, scope) = (*request, scope_inside(inside, *request));
+    let before = *request;
+    // The communicator of a plain request is looked for if something is wrong only.
+    let context = Plain::of(before).and_then(|plain| inside.context_of(plain.op()));
+    let scope = match context {
+        Some(_) => None,
+        None => scope_inside(inside, before),
+    };
     let result = finish_active(inside, request);
     let is_gone = *request == REQUEST_NULL;
-    if is_gone {
-        sites::gone(before.raw());
-    } else if !matches!(look(inside, before), Ok(Look::Inactive)) {
+    if !is_gone && !matches!(look(inside, before), Ok(Look::Inactive)) {
         return result;
     }
-    ledger::end(before, is_gone, result).map_err(|error| blame(error, scope))
+    ledger::end(before, is_gone, result).map_err(|error| {
+        let scope = scope.or_else(|| comm_of(inside, context?));
+        blame(error, scope)
+    })
 }
 
 fn finish_active(inside: &mut Entered, request: &mut Handle<Request>) -> Result<Status> {

@@ -3,7 +3,7 @@
 use isthmus_engine::{Entered, enter, wait_until};
 
 use super::finish::finish;
-use super::{Plain, REQUEST_NULL, REQUESTS, Request, Work, blame, generalized, look, scope_inside};
+use super::{Look, Plain, REQUEST_NULL, REQUESTS, Request, Work, blame, generalized, look, scope_inside};
 use crate::check::{self, sites};
 use crate::error::Result;
 use crate::fail;
@@ -14,6 +14,9 @@ use crate::ledger;
 pub fn request_free(request: Handle<Request>) -> Result<()> {
     let mut inside = enter();
     if check::is_on() {
+        if matches!(Plain::of(request), Some(Plain::Receive(_))) && look(&mut inside, request)? == Look::Pending {
+            sites::freed(ledger::site_of(request));
+        }
         ledger::forget(request);
         sites::gone(request.raw());
     }

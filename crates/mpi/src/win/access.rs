@@ -17,6 +17,7 @@ use crate::datatype::Datatype;
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::handle::Handle;
+use crate::ledger::{Given, loans};
 use crate::request::{self, Look, Operation, Request, Work};
 use crate::status::Status;
 
@@ -38,6 +39,16 @@ impl<'a> Local<'a> {
             count,
             datatype,
         })
+    }
+
+    /// What an operation does with it that reads it.
+    pub fn sends(&self) -> Given<'a> {
+        Given::sends(self.buffer.cast(), self.count, self.datatype)
+    }
+
+    /// What an operation does with it that writes it.
+    pub fn receives(&self) -> Given<'a> {
+        Given::receives(self.buffer.cast_mut().cast(), self.count, self.datatype)
     }
 
     pub fn with_layout<R>(&self, f: impl FnOnce(&Layout<'_>) -> R) -> R {
@@ -86,6 +97,7 @@ fn transfer(local: Local<'_>, remote: Remote<'_>, win: &Win, way: Way) -> Result
         return Ok(());
     }
     let bytes = bytes((local.count, local.datatype), (remote.count, remote.datatype))?;
+    win.check_types(local.datatype, remote.datatype, bytes)?;
     let target = win.member("target_rank", remote.rank)?;
     win.admit(target)?;
     if bytes == 0 {
@@ -102,13 +114,22 @@ fn transfer(local: Local<'_>, remote: Remote<'_>, win: &Win, way: Way) -> Result
             Way::Get => Access::Get,
         },
     )?;
+    let given = match way {
+        Way::Put => local.sends(),
+        Way::Get => local.receives(),
+    };
+    let loan = win.lend(target, [Some(given)])?;
     win.at(target, remote.disp, remote.datatype, remote.count, |target, at| {
         if local.datatype.is_contiguous() && remote.datatype.is_contiguous() {
             // SAFETY: the user gives the buffer, of as many bytes; the other one is checked against the window.
             return unsafe { copy(local.buffer, target, at, bytes as usize, win, way) };
         }
         scattered(local, remote, target, at, win, way)
-    })
+    })?;
+    match way {
+        Way::Put => Ok(()),
+        Way::Get => win.has_results(loan, target),
+    }
 }
 
 /// # Safety
@@ -263,13 +284,22 @@ fn over(
     request::launch(None, |_| work())
 }
 
+/// The request has the buffers of the operation that `start` starts, where that is checked.
+fn owning(win: &Win, start: impl FnOnce() -> Result<Handle<Request>>) -> Result<Handle<Request>> {
+    if win.is_checked {
+        loans::by_request(start)
+    } else {
+        start()
+    }
+}
+
 /// The request of an operation without results.
 pub(super) fn over_without_results(
     win: &Win,
     target: i32,
     start: impl FnOnce() -> Result<()>,
 ) -> Result<Handle<Request>> {
-    over(win, target, start, || Ok(Work::Complete))
+    owning(win, || over(win, target, start, || Ok(Work::Complete)))
 }
 
 /// As [`over_without_results`], of an operation with results: they are there.
@@ -293,7 +323,7 @@ pub(super) fn over_with_results(
             datatype: remote.datatype.share_object(),
         })))
     };
-    over(win, target, || with_results(win, target, start), work)
+    owning(win, || over(win, target, || with_results(win, target, start), work))
 }
 
 /// Start an operation, and wait for its results.

@@ -14,6 +14,7 @@ use crate::datatype::{Datatype, Family};
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::handle::Handle;
+use crate::ledger::Given;
 use crate::op::{Op, Predefined};
 use crate::request::Request;
 
@@ -102,6 +103,10 @@ fn run(local: Option<Local<'_>>, result: Option<Local<'_>>, remote: Remote<'_>, 
     }
     let combine = combine(op, remote.datatype)?;
     win.record(target, remote, access_of(op))?;
+    let loan = win.lend(
+        target,
+        [local.map(|local| local.sends()), result.map(|result| result.receives())],
+    )?;
     win.at(target, remote.disp, remote.datatype, remote.count, |target, at| {
         let row = is_row(remote.datatype)
             && [local, result]
@@ -148,7 +153,11 @@ fn run(local: Option<Local<'_>>, result: Option<Local<'_>>, remote: Remote<'_>, 
                 (None, None) => Ok(()),
             }
         })
-    })
+    })?;
+    match result {
+        Some(_) => win.has_results(loan, target),
+        None => Ok(()),
+    }
 }
 
 /// `MPI_Accumulate`.
@@ -318,6 +327,12 @@ pub unsafe fn compare_and_swap(
         datatype,
     };
     win.record(target, remote, Access::Accumulate)?;
+    let given = [
+        Given::sends(origin_addr, 1, datatype),
+        Given::sends(compare_addr, 1, datatype),
+        Given::receives(result_addr, 1, datatype),
+    ];
+    let loan = win.lend(target, given.map(Some))?;
     win.at(target, target_disp, datatype, 1, |target, at| {
         let width = datatype.size() as u32;
         // SAFETY: the user gives the buffers, of an element each; the target's is checked against the window.
@@ -332,7 +347,8 @@ pub unsafe fn compare_and_swap(
             )?;
         }
         Ok(())
-    })
+    })?;
+    win.has_results(loan, target)
 }
 
 /// `MPI_Raccumulate`.

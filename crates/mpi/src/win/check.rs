@@ -1,14 +1,16 @@
-//! What `ISTHMUS_CHECK=1` looks for in windows, beside what is always refused: fences that do not go together. Conflicting accesses:
-//! `record.rs`.
+//! What `ISTHMUS_CHECK=1` looks for in windows, beside what is always refused: fences whose assertions differ, and buffers at the origin that change
+//! or overlap. Conflicting accesses: `record.rs`.
 
 use std::sync::atomic::Ordering;
 
 use super::Win;
 use super::epoch::Mode;
 use crate::constants::{MODE_NOPRECEDE, MODE_NOSUCCEED};
+use crate::datatype::Type;
 use crate::error::Result;
 use crate::fail;
 use crate::handle::Object;
+use crate::ledger::{Given, loans, types};
 use crate::process::me;
 
 /// What all members of a window come together for.
@@ -61,6 +63,54 @@ pub(super) fn fence(win: &Win, assert: i32) -> Result<()> {
         ));
     }
     Ok(())
+}
+
+impl Win {
+    /// Are the elements at the origin those at the target, which are as many bytes?
+    #[inline]
+    pub(super) fn check_types(&self, here: &Type, there: &Type, bytes: i64) -> Result<()> {
+        if self.is_checked && !types::are_alike(here, there, bytes) {
+            return Err(fail!(
+                Type,
+                "{bytes} bytes are elements of {} at the origin, and of {} at the target",
+                here.label(),
+                there.label()
+            ));
+        }
+        Ok(())
+    }
+
+    /// An operation that is about to begin has these buffers; its [results](Self::has_results) are still to come.
+    #[inline]
+    pub(super) fn lend<const N: usize>(&self, target: usize, buffers: [Option<Given<'_>>; N]) -> Result<Option<u32>> {
+        if !self.is_checked {
+            return Ok(None);
+        }
+        let buffers: Vec<_> = buffers.into_iter().flatten().collect();
+        loans::lend(self.handle(), target, &buffers)
+    }
+
+    /// The operation has begun: wait for its results, which stay as they are from then on.
+    #[inline]
+    pub(super) fn has_results(&self, loan: Option<u32>, target: usize) -> Result<()> {
+        if let Some(loan) = loan {
+            self.flow.flush_local(|| self.peer(target))?;
+            loans::arrived(loan);
+        }
+        Ok(())
+    }
+
+    /// Operations on these targets are complete at the origin.
+    ///
+    /// # Errors
+    /// The program has changed a buffer of theirs before.
+    #[inline]
+    pub(super) fn end_loans(&self, is_over: impl Fn(usize) -> bool) -> Result<()> {
+        if self.is_checked {
+            return loans::give_back(self.handle(), is_over);
+        }
+        Ok(())
+    }
 }
 
 /// Say what we come for, before the others can see that we have come for the `turn`th time.

@@ -366,6 +366,7 @@ pub fn win_free(handle: Handle<Win>) -> Result<()> {
         ));
     }
     win.attributes.clear(handle)?;
+    let kept = win.end_loans(|_| true);
     // Whatever comes of it, the others wait for us.
     let flushed = win.flow.flush_all();
     let met = win.meet(Meeting::Free);
@@ -394,5 +395,6 @@ pub fn win_free(handle: Handle<Win>) -> Result<()> {
         remote::close(win.own);
         control::retire(win.own, win.plan, lookers);
     }
-    liveness::forgive(flushed.map_err(Error::from))
+    liveness::forgive(flushed.map_err(Error::from))?;
+    kept
 }

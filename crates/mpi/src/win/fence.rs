@@ -30,6 +30,7 @@ pub fn win_fence(assert: i32, win: &Win) -> Result<()> {
     check::fence(win, assert)?;
     // Whatever comes of it, the others wait for us.
     let published = win.flow.publish();
+    let kept = win.end_loans(|_| true);
     win.meet(Meeting::Fence(assert))?;
     if win.is_checked {
         win.forget_others();
@@ -40,7 +41,8 @@ pub fn win_fence(assert: i32, win: &Win) -> Result<()> {
     } else {
         Mode::Fenced
     });
-    Ok(published?)
+    published?;
+    kept
 }
 
 /// Has a count that wraps come as far as that?

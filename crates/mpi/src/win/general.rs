@@ -80,6 +80,7 @@ pub fn win_complete(win: &Win) -> Result<()> {
     }
     // Whatever comes of it, the targets wait for us.
     let published = win.flow.publish();
+    let kept = win.end_loans(|_| true);
     let targets = std::mem::take(&mut win.epochs.general().started);
     for &target in &targets {
         match win.part(target) {
@@ -91,7 +92,8 @@ pub fn win_complete(win: &Win) -> Result<()> {
     rma::published();
     targets.iter().for_each(|&target| win.wake(target));
     win.epochs.set_mode(Mode::None);
-    Ok(published?)
+    published?;
+    kept
 }
 
 /// `MPI_Win_wait`: until all whom we posted for have completed. Blocks.

@@ -62,6 +62,7 @@ pub fn win_unlock(rank: i32, win: &Win) -> Result<()> {
     let released = win.release(target, how);
     win.epochs.unlocked(target);
     flushed.and(released)?;
+    win.end_loans(|other| other == target)?;
     rma::serve_others();
     Ok(())
 }
@@ -111,7 +112,7 @@ pub fn win_unlock_all(win: &Win) -> Result<()> {
     }
     win.epochs.set_mode(Mode::None);
     rma::serve_others();
-    done
+    done.and(win.end_loans(|_| true))
 }
 
 /// `MPI_Win_flush`: what was started to one target is over there.
@@ -125,7 +126,7 @@ pub fn win_flush(rank: i32, win: &Win) -> Result<()> {
     rma::serve_others();
     win.flush_target(target)?;
     win.forget_own(std::iter::once(target));
-    Ok(())
+    win.end_loans(|other| other == target)
 }
 
 /// `MPI_Win_flush_all`.
@@ -135,7 +136,7 @@ pub fn win_flush_all(win: &Win) -> Result<()> {
     rma::serve_others();
     win.flow.flush_all()?;
     win.forget_own(0..win.size);
-    Ok(())
+    win.end_loans(|_| true)
 }
 
 /// `MPI_Win_flush_local`: buffers of what was started to one target may be used again. They may as soon as a call returns, but for results that
@@ -146,8 +147,10 @@ pub fn win_flush_local(rank: i32, win: &Win) -> Result<()> {
         return Ok(());
     }
     rma::serve_others();
-    win.admit_passive(win.member("rank", rank)?)?;
-    Ok(win.flow.flush_local(|| win.peer(rank as usize))?)
+    let target = win.member("rank", rank)?;
+    win.admit_passive(target)?;
+    win.flow.flush_local(|| win.peer(target))?;
+    win.end_loans(|other| other == target)
 }
 
 /// `MPI_Win_flush_local_all`.
@@ -155,7 +158,8 @@ pub fn win_flush_local(rank: i32, win: &Win) -> Result<()> {
 pub fn win_flush_local_all(win: &Win) -> Result<()> {
     rma::serve_others();
     check_locked(win, "MPI_Win_flush_local_all")?;
-    Ok(win.flow.flush_local_all()?)
+    win.flow.flush_local_all()?;
+    win.end_loans(|_| true)
 }
 
 #[inline]

@@ -20,7 +20,7 @@ use super::{Flavor, Win};
 use crate::datatype::Datatype;
 use crate::error::Result;
 use crate::fail;
-use crate::ledger::pieces_of;
+use crate::ledger::{List, pieces_of};
 
 /// Entries of a list; what comes when it is full is not compared.
 const MOST: usize = 340;
@@ -207,7 +207,7 @@ impl Win {
     }
 
     /// The bytes of an access; `None`: it is not compared, or outside the window, which is refused elsewhere.
-    fn accessed(&self, target: usize, remote: Remote<'_>) -> Option<Vec<(u64, u64)>> {
+    fn accessed(&self, target: usize, remote: Remote<'_>) -> Option<List> {
         let unit = match self.flavor {
             Flavor::Dynamic => 1,
             _ => self.unit(target),

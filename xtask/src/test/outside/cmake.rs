@@ -8,6 +8,7 @@ use anyhow::{Context, Result, ensure};
 use super::super::suite::Suite;
 use super::RUN;
 use crate::process::{quiet, root, target};
+use crate::tools::Tool;
 
 /// A project that asks for MPI is configured, built and tested.
 pub fn run(suite: &mut Suite, prefix: &Path) {
@@ -28,6 +29,9 @@ fn project(prefix: &Path) -> Result<()> {
         .arg("-B")
         .arg(&build)
         .env("PATH", &path);
+    if Tool::Fortran.is_there() {
+        configure.arg("-DWITH_FORTRAN=ON");
+    }
     let text = quiet(&mut configure, RUN)?;
     ensure!(text.contains("Found MPI"), "FindMPI did not find us; it said:\n{text}");
     let cache = std::fs::read_to_string(build.join("CMakeCache.txt")).context("CMake's cache")?;

@@ -1,38 +1,164 @@
 //! What the papers about mechanisms have in common: the same program, told to use one mechanism after the other.
 
+use std::time::Duration;
+
+use crate::bench::carried::Carried;
 use crate::bench::catalogue::by_size;
 use crate::bench::experiment::{Experiment, Groups, ISTHMUS, Rows, Run, Value, Way};
 use crate::bench::quantity::Quantity;
 use crate::bench::size;
 use crate::show;
 
-const fn way(name: &'static str, environment: &'static [(&'static str, &'static str)]) -> Way {
-    Way { name, environment }
-}
+/// The variables of one line.
+type Environment = &'static [(&'static str, &'static str)];
 
 /// Longer messages are announced, and go by the mechanism that is named.
+const LIMIT: u64 = 8192;
 const EAGER: (&str, &str) = ("ISTHMUS_EAGER_LIMIT", "8192");
 
+/// Of messages between two ranks, by a mechanism and its counter.
+const fn message(name: &'static str, environment: Environment, by: &'static [&'static str]) -> Way {
+    let carried = Carried { eager: LIMIT, by };
+    Way {
+        name,
+        environment,
+        carried,
+    }
+}
+
 /// What Isthmus chooses.
-pub const CHOSEN: Way = way("chosen", &[]);
+pub const CHOSEN: Way = Way {
+    name: "chosen",
+    environment: &[],
+    carried: Carried::ANYHOW,
+};
 /// Two copies through shared memory.
-pub const RING: Way = way("ring", &[("ISTHMUS_MECHANISM", "ring"), EAGER]);
+pub const RING: Way = message("ring", &[("ISTHMUS_MECHANISM", "ring"), EAGER], &["ring_bytes"]);
 /// The receiver reads.
-pub const CMA_READ: Way = way("cma_read", &[("ISTHMUS_MECHANISM", "cma_read"), EAGER]);
+pub const CMA_READ: Way = message("cma_read", &[("ISTHMUS_MECHANISM", "cma_read"), EAGER], &["cma_bytes"]);
 /// The sender writes.
-pub const CMA_WRITE: Way = way("cma_write", &[("ISTHMUS_MECHANISM", "cma_write"), EAGER]);
+pub const CMA_WRITE: Way = message(
+    "cma_write",
+    &[("ISTHMUS_MECHANISM", "cma_write"), EAGER],
+    &["cma_bytes"],
+);
 /// Both, from the two ends.
-pub const CMA_BOTH: Way = way("cma_both", &[("ISTHMUS_MECHANISM", "cma_both"), EAGER]);
+pub const CMA_BOTH: Way = message("cma_both", &[("ISTHMUS_MECHANISM", "cma_both"), EAGER], &["cma_bytes"]);
 /// Pages attached to a pipe.
-pub const VMSPLICE: Way = way("vmsplice", &[("ISTHMUS_MECHANISM", "vmsplice"), EAGER]);
+pub const VMSPLICE: Way = message(
+    "vmsplice",
+    &[("ISTHMUS_MECHANISM", "vmsplice"), EAGER],
+    &["vmsplice_bytes"],
+);
 /// Two copies through a pipe.
-pub const WRITEV: Way = way("writev", &[("ISTHMUS_MECHANISM", "writev"), EAGER]);
+pub const WRITEV: Way = message("writev", &[("ISTHMUS_MECHANISM", "writev"), EAGER], &["writev_bytes"]);
 /// A socket of this host.
-pub const LOOPBACK: Way = way("loopback", &[("ISTHMUS_MECHANISM", "loopback"), EAGER]);
-/// The program's memory in pages of 4 KiB, and in huge ones where it can be.
-pub const SMALL_PAGES: Way = way("pages of 4 KiB", &[("GLIBC_TUNABLES", "glibc.malloc.hugetlb=0")]);
+pub const LOOPBACK: Way = message(
+    "loopback",
+    &[("ISTHMUS_MECHANISM", "loopback"), EAGER],
+    &["loopback_bytes"],
+);
+/// The kernel module.
+pub const KMOD: Way = message("kmod", &[("ISTHMUS_MECHANISM", "kmod"), EAGER], &["kmod_bytes"]);
+
+/// Collectives by messages: from the third call of a communicator on they would go through memory that all ranks map, whatever mechanism is
+/// named for messages.
+const BY_MESSAGES: (&str, &str) = (
+    "ISTHMUS_COLLECTIVES",
+    "alltoall:pairwise,alltoallv:pairwise,allgather:ring?,allgatherv:ring?",
+);
+
+/// Of pairwise exchanges and of NAS kernels: messages are announced from a shorter length on, since a pairwise exchange of 4 KiB is what the papers
+/// have, too.
+const SHORT: u64 = 1024;
+const SHORT_EAGER: (&str, &str) = ("ISTHMUS_EAGER_LIMIT", "1024");
+
+const fn pairwise(name: &'static str, environment: Environment, by: &'static [&'static str]) -> Way {
+    let carried = Carried { eager: SHORT, by };
+    Way {
+        name,
+        environment,
+        carried,
+    }
+}
+
+/// [`RING`] in collectives by messages.
+pub const RING_PAIRWISE: Way = pairwise(
+    "ring",
+    &[("ISTHMUS_MECHANISM", "ring"), SHORT_EAGER, BY_MESSAGES],
+    &["ring_bytes"],
+);
+/// [`VMSPLICE`] in collectives by messages.
+pub const VMSPLICE_PAIRWISE: Way = pairwise(
+    "vmsplice",
+    &[("ISTHMUS_MECHANISM", "vmsplice"), SHORT_EAGER, BY_MESSAGES],
+    &["vmsplice_bytes"],
+);
+/// [`CMA_READ`] in collectives by messages.
+pub const CMA_PAIRWISE: Way = pairwise(
+    "cma_read",
+    &[("ISTHMUS_MECHANISM", "cma_read"), SHORT_EAGER, BY_MESSAGES],
+    &["cma_bytes"],
+);
+/// [`KMOD`] in collectives by messages.
+pub const KMOD_PAIRWISE: Way = pairwise(
+    "kmod",
+    &[("ISTHMUS_MECHANISM", "kmod"), SHORT_EAGER, BY_MESSAGES],
+    &["kmod_bytes"],
+);
+
+/// Rooted collectives through memory that all ranks map: a copy in and a copy out.
+pub const STAGED: Way = Way {
+    name: "shared memory",
+    environment: &[("ISTHMUS_COLLECTIVES", "scatter:shared?,gather:shared?")],
+    carried: Carried {
+        eager: 0,
+        by: &["staged_bytes"],
+    },
+};
+/// The same with a single copy by the kernel: each rank reads at the root, or the root at each rank.
+pub const DIRECT: Way = Way {
+    name: "cma_read",
+    environment: &[
+        ("ISTHMUS_COLLECTIVES", "scatter:shared_direct?,gather:shared_direct?"),
+        ("ISTHMUS_MECHANISM", "cma_read"),
+    ],
+    carried: Carried {
+        eager: 0,
+        by: &["cma_bytes"],
+    },
+};
+
+/// CMA with the program's memory in pages of 4 KiB, and in huge ones where it can be.
+pub const SMALL_PAGES: Way = pages("pages of 4 KiB", "0");
 /// As [`SMALL_PAGES`].
-pub const HUGE_PAGES: Way = way("huge pages", &[("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1")]);
+pub const HUGE_PAGES: Way = pages("huge pages", "1");
+
+const fn pages(name: &'static str, setting: &'static str) -> Way {
+    let environment: Environment = match setting.as_bytes() {
+        b"0" => &[
+            ("GLIBC_TUNABLES", "glibc.malloc.hugetlb=0"),
+            ("ISTHMUS_MECHANISM", "cma_read"),
+            EAGER,
+            BY_MESSAGES,
+        ],
+        _ => &[
+            ("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"),
+            ("ISTHMUS_MECHANISM", "cma_read"),
+            EAGER,
+            BY_MESSAGES,
+        ],
+    };
+    message(name, environment, &["cma_bytes"])
+}
+
+/// These ways, and the kernel module where the machine has it.
+pub fn and_module(ways: &[Way], module: Way) -> Vec<Way> {
+    let has_module = isthmus_os::kmod::DEVICE
+        .to_str()
+        .is_ok_and(|device| std::path::Path::new(device).exists());
+    ways.iter().copied().chain(has_module.then_some(module)).collect()
+}
 
 /// One program by each of these ways. `kind` is put before the sizes where the program does several things.
 pub fn by_way(
@@ -71,15 +197,24 @@ pub fn by_way(
         launches: 3,
         model: Some(ISTHMUS),
         ways: ways.to_vec(),
-        ..by_size(name, name, program)
+        ..by_size(name, program, program)
     }
 }
 
-const KERNELS: [&str; 4] = ["ft", "is", "cg", "mg"];
-const CLASSES: &str = "SWAB";
+/// The kernels that there are, as rows: kernel times the number of classes, plus class.
+pub const KERNELS: [&str; 4] = ["ft", "is", "cg", "mg"];
+/// Their classes.
+pub const CLASSES: &str = "SWAB";
+/// A cell of class B takes a minute where others use the machine.
+const LONG: Duration = Duration::from_secs(900);
 
-/// Kernels of NAS (bench/nas.c) on 2 ranks, in these classes.
-pub fn nas(name: &str, ways: &[Way], classes: &str, launches: u32) -> Experiment {
+/// The row of this kernel and class.
+pub const fn nas_row(kernel: usize, class: usize) -> u64 {
+    (kernel * CLASSES.len() + class) as u64
+}
+
+/// Kernels of NAS (bench/nas.c) on so many ranks, in these classes.
+pub fn nas(name: &str, ways: &[Way], (ranks, classes): (u32, &str), launches: u32) -> Experiment {
     let cells = KERNELS
         .iter()
         .flat_map(|kernel| classes.chars().map(move |class| format!("{kernel}:{class}")))
@@ -97,14 +232,24 @@ pub fn nas(name: &str, ways: &[Way], classes: &str, launches: u32) -> Experiment
         },
         value: Value::Field("ms"),
         launches,
-        ..of_cells(by_way(name, "nas", Quantity::Cost("ms"), ways, (2, "", "1")), cells)
+        patience: LONG,
+        ..of_cells(by_way(name, "nas", Quantity::Cost("ms"), ways, (ranks, "", "1")), cells)
     }
+}
+
+/// The row of an operation with so many bytes.
+pub const fn misses_row(is_alltoall: bool, bytes: u64) -> u64 {
+    (is_alltoall as u64) << 32 | bytes
 }
 
 /// Lines that all ranks together miss in an operation, by a simulator (bench/misses.c).
 pub fn misses(name: &str, ranks: u32, cells: &str) -> Experiment {
     /// One copy in user space.
-    const SINGLE: Way = way("single copy", &[("ISTHMUS_MECHANISM", "mapped"), EAGER]);
+    const SINGLE: Way = pairwise(
+        "single copy",
+        &[("ISTHMUS_MECHANISM", "mapped"), SHORT_EAGER, BY_MESSAGES],
+        &["mapped_bytes"],
+    );
     let cells = cells.split(',').map(str::to_owned).collect();
     let mut experiment = Experiment {
         title: "lines missed in the last-level cache per operation, by all ranks".to_owned(),
@@ -118,12 +263,13 @@ pub fn misses(name: &str, ranks: u32, cells: &str) -> Experiment {
         },
         value: Value::Field("misses"),
         launches: 1,
+        patience: LONG,
         ..of_cells(
             by_way(
                 name,
                 "misses",
                 Quantity::Cost("lines"),
-                &[RING, SINGLE],
+                &[RING_PAIRWISE, SINGLE],
                 (ranks, "", "1"),
             ),
             cells,

@@ -8,6 +8,7 @@ use isthmus_os::topology;
 
 use super::median;
 use crate::bench::library::Library;
+use crate::bench::process::PATIENCE;
 use crate::bench::workshop::Workshop;
 use crate::prefix::Prefix;
 use crate::show;
@@ -39,7 +40,9 @@ pub fn run(prefix: &Prefix, workshop: &Workshop, is_quick: bool) -> Result<Strin
                 let library = Library::isthmus(prefix)
                     .with("ISTHMUS_MECHANISM", mechanism)
                     .with("ISTHMUS_TUNING", "none");
-                let finished = workshop.run(&library, 2, "pingpong", None, &options)?.well()?;
+                let finished = workshop
+                    .run(&library, 2, "pingpong", None, &options, PATIENCE)?
+                    .well()?;
                 for (line, kinds) in finished.results("pingpong").zip(by_size.iter_mut()) {
                     kinds[kind].extend(line.field("us"));
                 }

@@ -1,6 +1,7 @@
 //! What a call was made with, as far as ranks must agree, and how it is told: in words of 64 bits.
 
 use super::round::Whom;
+use crate::ledger::{Held, Use};
 use crate::op::Op;
 use isthmus_collective::Root;
 use isthmus_collective::elements::Elements;
@@ -132,6 +133,8 @@ pub(crate) struct Terms {
     /// By process: what goes there, and what is to come from there.
     pub(super) blocks: Option<[Vec<Sequence>; 2]>,
     digests: [Vec<Digest>; 2],
+    /// What the call reads, and what it writes.
+    buffers: [Option<Held>; 2],
 }
 
 /// How a root is told: a rank, or one of these.
@@ -150,6 +153,7 @@ impl Terms {
             shares: 0,
             blocks: None,
             digests: [(); 2].map(|()| vec![Digest::EMPTY; whom.places()]),
+            buffers: [None, None],
         }
     }
 
@@ -171,6 +175,22 @@ impl Terms {
         self
     }
 
+    /// The call reads these elements until it is complete.
+    pub fn reads(&mut self, elements: Elements<'_>) -> &mut Self {
+        self.buffers[0] = Held::joined(Use::Sends, std::iter::once(elements));
+        self
+    }
+
+    /// The call writes these elements until it is complete.
+    pub fn writes(&mut self, elements: Elements<'_>) -> &mut Self {
+        self.buffers[1] = Held::joined(Use::Receives, std::iter::once(elements));
+        self
+    }
+
+    pub(super) fn take_buffers(&mut self) -> [Option<Held>; 2] {
+        std::mem::take(&mut self.buffers)
+    }
+
     /// How many of them each gets.
     pub fn shares(&mut self, counts: &[i64]) -> &mut Self {
         let mix = |sum: u64, count: &i64| (sum ^ *count as u64).wrapping_mul(0x0100_0000_01b3);
@@ -185,6 +205,11 @@ impl Terms {
         sends: impl IntoIterator<Item = (usize, Elements<'a>)>,
         receives: impl IntoIterator<Item = (usize, Elements<'a>)>,
     ) -> &mut Self {
+        let [sends, receives]: [Vec<_>; 2] = [sends.into_iter().collect(), receives.into_iter().collect()];
+        self.buffers = [
+            Held::joined(Use::Sends, list_of(&sends)),
+            Held::joined(Use::Receives, list_of(&receives)),
+        ];
         let places = self.digests[0].len();
         let [sent, received] = self.blocks.insert([(); 2].map(|()| vec![Sequence::empty(); places]));
         let [sent_digests, received_digests] = &mut self.digests;
@@ -221,6 +246,10 @@ impl Terms {
         }
         words
     }
+}
+
+fn list_of<'a>(blocks: &[(usize, Elements<'a>)]) -> impl Iterator<Item = Elements<'a>> + Clone {
+    blocks.iter().map(|(_, elements)| *elements)
 }
 
 /// Terms that another process told.

@@ -1,0 +1,191 @@
+/* Files: collective writes and reads of one file by all ranks, accesses of one rank's own, opening and closing.
+ *
+ *   io [--seconds S] KIND:SIZE ...
+ *
+ * KIND is write- or read- and blocks (a cube of doubles, each rank a box of it), 4096 or 64 (records of so many bytes, the ranks' in turn): SIZE is the
+ * whole file's. Or own-write and own-read: SIZE is what each call moves, in a file of its rank's, 64 calls one after the other. Or open: SIZE is the number
+ * of ranks. The files are in ISTHMUS_BENCH_FOLDER, or in /dev/shm, and have the hints of ISTHMUS_BENCH_HINTS (KEY=VALUE,KEY=VALUE). What is read is compared
+ * with what was written. */
+#define _GNU_SOURCE
+#include "mpi_measure.h"
+
+#include <unistd.h>
+
+enum { CALLS = 64 };
+
+static int rank, ranks, writes, bytes;
+static char path[512], *buffer;
+static MPI_File file;
+static MPI_Info hints;
+
+static void check(int code, const char *what)
+{
+    if (code != MPI_SUCCESS)
+        give_up(what);
+}
+
+static void accesses(int count)
+{
+    for (int i = 0; i < count; i++)
+        if (writes)
+            check(MPI_File_write_at_all(file, 0, buffer, bytes, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_write_at_all");
+        else
+            check(MPI_File_read_at_all(file, 0, buffer, bytes, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_read_at_all");
+}
+
+static void own(int count)
+{
+    for (int i = 0; i < count; i++)
+        for (int call = 0; call < CALLS; call++) {
+            MPI_Offset at = (MPI_Offset)call * bytes;
+            if (writes)
+                check(MPI_File_write_at(file, at, buffer, bytes, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_write_at");
+            else
+                check(MPI_File_read_at(file, at, buffer, bytes, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_read_at");
+        }
+}
+
+static void opens(int count)
+{
+    for (int i = 0; i < count; i++) {
+        check(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDWR | MPI_MODE_CREATE, hints, &file), "MPI_File_open");
+        check(MPI_File_close(&file), "MPI_File_close");
+    }
+}
+
+static void read_hints(void)
+{
+    const char *given = getenv("ISTHMUS_BENCH_HINTS");
+    char *text = strdup(given ? given : "");
+    MPI_Info_create(&hints);
+    for (char *word = strtok(text, ","); word; word = strtok(NULL, ",")) {
+        char *value = strchr(word, '=');
+        if (!value)
+            give_up("io: a hint is KEY=VALUE");
+        *value = 0;
+        MPI_Info_set(hints, word, value + 1);
+    }
+    free(text);
+}
+
+/* The box of a rank in a cube of doubles. */
+static MPI_Datatype box(int size)
+{
+    int edge = 1, dims[3] = {0}, at[3], sub[3], full[3];
+    while ((double)(edge + 1) * (edge + 1) * (edge + 1) * 8 <= size)
+        edge++;
+    MPI_Dims_create(ranks, 3, dims);
+    at[0] = rank / (dims[1] * dims[2]), at[1] = rank / dims[2] % dims[1], at[2] = rank % dims[2];
+    bytes = 8;
+    for (int d = 0; d < 3; d++) {
+        int start = edge * at[d] / dims[d];
+        full[d] = edge;
+        sub[d] = edge * (at[d] + 1) / dims[d] - start;
+        at[d] = start;
+        bytes *= sub[d];
+    }
+    MPI_Datatype type;
+    MPI_Type_create_subarray(3, full, sub, at, MPI_ORDER_C, MPI_DOUBLE, &type);
+    return type;
+}
+
+static MPI_Datatype records(int size, int record)
+{
+    MPI_Datatype one, type;
+    bytes = size / ranks / record * record;
+    MPI_Type_contiguous(record, MPI_BYTE, &one);
+    MPI_Type_create_resized(one, 0, (MPI_Aint)record * ranks, &type);
+    MPI_Type_free(&one);
+    return type;
+}
+
+static struct samples *together(const char *what, int size, double budget_us)
+{
+    int record = strcmp(what, "blocks") == 0 ? 0 : atoi(what);
+    MPI_Datatype type = record ? records(size, record) : box(size);
+    MPI_Type_commit(&type);
+    check(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDWR | MPI_MODE_CREATE, hints, &file), "MPI_File_open");
+    check(MPI_File_set_view(file, (MPI_Offset)record * rank, MPI_BYTE, type, "native", MPI_INFO_NULL), "MPI_File_set_view");
+    buffer = malloc((size_t)bytes + 1);
+    if (!buffer)
+        give_up("io: out of memory");
+    for (int i = 0; i < bytes; i++)
+        buffer[i] = (char)(rank * 31 + i * 7 + i / 251);
+    int timed = writes;
+    writes = 1;
+    accesses(1);
+    writes = timed;
+    if (!writes)
+        memset(buffer, 0, (size_t)bytes);
+    struct samples *samples = time_operations(accesses, 1, budget_us);
+    memset(buffer, 0, (size_t)bytes);
+    writes = 0;
+    accesses(1);
+    for (int i = 0; i < bytes; i++)
+        if (buffer[i] != (char)(rank * 31 + i * 7 + i / 251))
+            give_up("io: what was read is not what was written");
+    free(buffer);
+    check(MPI_File_close(&file), "MPI_File_close");
+    MPI_Type_free(&type);
+    return samples;
+}
+
+static struct samples *alone(int size, double budget_us)
+{
+    char name[600];
+    snprintf(name, sizeof name, "%s-%d", path, rank);
+    check(MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE, hints, &file),
+          "MPI_File_open");
+    bytes = size;
+    buffer = malloc((size_t)size);
+    if (!buffer)
+        give_up("io: out of memory");
+    memset(buffer, 1 + rank, (size_t)size);
+    int timed = writes;
+    writes = 1;
+    own(1);
+    writes = timed;
+    struct samples *samples = time_operations(own, CALLS, budget_us);
+    free(buffer);
+    check(MPI_File_close(&file), "MPI_File_close");
+    return samples;
+}
+
+int main(int argc, char **argv)
+{
+    struct arguments a = arguments(argc, argv);
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    pin(rank);
+    if (rank == 0)
+        print_library();
+    read_hints();
+    const char *folder = getenv("ISTHMUS_BENCH_FOLDER");
+    snprintf(path, sizeof path, "%s/isthmus-bench-io-%d", folder ? folder : "/dev/shm", agree((int)getpid()));
+    for (int i = 0; i < a.count; i++) {
+        const char *kind = a.cells[i], *colon = strchr(kind, ':');
+        int size = cell_size(kind), length = colon ? (int)(colon - kind) : 0;
+        char what[64];
+        snprintf(what, sizeof what, "%.*s", length, kind);
+        double budget_us = a.seconds * 1e6 / a.count;
+        struct samples *samples;
+        writes = strstr(what, "write") != NULL;
+        if (strcmp(what, "open") == 0)
+            samples = time_operations(opens, 1, budget_us);
+        else if (strncmp(what, "own-", 4) == 0)
+            samples = alone(size, budget_us);
+        else
+            samples = together(strchr(what, '-') ? strchr(what, '-') + 1 : what, size, budget_us);
+        if (rank == 0) {
+            printf("result io kind=%s size=%d ", what, size);
+            print_samples(samples);
+        }
+    }
+    MPI_Info_free(&hints);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0)
+        unlink(path);
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,102 @@
+//! Files (bench/io.c): collective accesses that interleave, accesses of one's own, opening and closing. The files are in memory, unless
+//! `ISTHMUS_BENCH_FOLDER` names a folder.
+
+use super::catalogue::{by_size, cells, products};
+use super::experiment::{Experiment, Floor, Groups, Rows, Run};
+use super::size::Size;
+use super::target::{Demand, Target};
+
+const TOGETHER: [&str; 6] = [
+    "write-blocks",
+    "read-blocks",
+    "write-4096",
+    "read-4096",
+    "write-64",
+    "read-64",
+];
+const OWN: [&str; 2] = ["own-write", "own-read"];
+
+/// All of it.
+pub fn experiments(sizes: &[Size]) -> Vec<Experiment> {
+    let mut all: Vec<_> = [2, 4, 8].map(|ranks| together(ranks, sizes)).into();
+    all.extend([own(sizes), open()]);
+    all
+}
+
+fn of_kinds(name: &str, title: &str, kinds: &[&str]) -> Experiment {
+    Experiment {
+        groups: Groups {
+            heading: "kind",
+            field: "kind",
+            names: names(kinds),
+        },
+        seconds: 6.0,
+        launches: 3,
+        floor: Floor::Steadiness,
+        ..by_size(name, title, "io")
+    }
+}
+
+fn names(kinds: &[&str]) -> Vec<String> {
+    kinds.iter().map(|kind| (*kind).to_owned()).collect()
+}
+
+fn together(ranks: u32, sizes: &[Size]) -> Experiment {
+    let title =
+        format!("a collective write or read of one file by {ranks} ranks: boxes of a cube of doubles, records in turn");
+    Experiment {
+        runs: vec![Run {
+            ranks,
+            options: vec![],
+            cells: products(&names(&TOGETHER), &cells(sizes, "4M,64M")),
+        }],
+        targets: vec![Target::all(Demand::SpeedUp {
+            mean: 1.5,
+            least: 1.0,
+            but: 0.0,
+        })],
+        ..of_kinds(&format!("io-{ranks}"), &title, &TOGETHER)
+    }
+}
+
+fn own(sizes: &[Size]) -> Experiment {
+    Experiment {
+        runs: vec![Run {
+            ranks: 2,
+            options: vec![],
+            cells: products(&names(&OWN), &cells(sizes, "64K,1M,4M")),
+        }],
+        targets: vec![Target::all(Demand::SpeedUp {
+            mean: 1.0,
+            least: 0.98,
+            but: 0.0,
+        })],
+        ..of_kinds("io-own", "one access of a rank to a file of its own, in a row", &OWN)
+    }
+}
+
+fn open() -> Experiment {
+    let run = |ranks: u32| Run {
+        ranks,
+        options: vec![],
+        cells: vec![format!("open:{ranks}")],
+    };
+    Experiment {
+        rows: Rows {
+            heading: "ranks",
+            field: "size",
+            label: |ranks| ranks.to_string(),
+        },
+        runs: [2, 4, 8, 16].map(run).into(),
+        targets: vec![Target::all(Demand::SpeedUp {
+            mean: 1.0,
+            least: 1.0,
+            but: 0.0,
+        })],
+        ..of_kinds(
+            "io-open",
+            "MPI_File_open and MPI_File_close of one file by all ranks",
+            &["open"],
+        )
+    }
+}

@@ -1,0 +1,573 @@
+//! The page of a paper: on top what became of its claims, below each figure as the paper draws it, with the paper's words and what is missing.
+
+use std::fmt::Write;
+
+use anyhow::Result;
+use plotters::style::RGBColor;
+
+use super::claim::{Expects, Outcome, Shown, Verdict};
+use super::{Figure, Paper, Shape};
+use crate::bench::library::Name as Library;
+use crate::bench::plot::{self, Line, Scale};
+use crate::bench::report::{css, escaped, facts, frame};
+use crate::bench::samples::{Cell, geometric_mean};
+use crate::bench::table::Table;
+
+/// A paper, and what of it was measured so far.
+pub struct Made<'a> {
+    /// The paper.
+    pub paper: &'a Paper,
+    /// Its figures that have begun, in order.
+    pub figures: Vec<Measured<'a>>,
+    /// So many times as long as one of ours a copy by the kernel takes; `None`: it is refused.
+    pub price: Option<f64>,
+    /// What else the machine did when the run began; empty: nothing to speak of.
+    pub others: String,
+}
+
+/// The numbers of a figure.
+#[derive(Default)]
+pub struct Measured<'a> {
+    /// One for each experiment that gave numbers.
+    pub tables: Vec<Table<'a>>,
+    /// Experiments that failed, and why.
+    pub left_out: Vec<String>,
+    /// Experiments for which the machine lacks something, and what.
+    pub lacked: Vec<String>,
+}
+
+impl Measured<'_> {
+    /// How many numbers are missing that should be there.
+    pub fn holes(&self) -> usize {
+        self.left_out.len() + self.tables.iter().map(|table| table.holes().count()).sum::<usize>()
+    }
+}
+
+/// The page.
+pub fn page(made: &Made, cpus: &str) -> Result<String> {
+    let paper = made.paper;
+    let tables = || made.figures.iter().flat_map(|measured| &measured.tables);
+    let mut body = format!(
+        "<header><h1>{}</h1>{}<p>{}</p>",
+        escaped(paper.title),
+        facts(tables(), cpus),
+        escaped(paper.setting)
+    );
+    if !made.others.is_empty() {
+        let _ = write!(body, "<p class=\"disturbed\">{}</p>", escaped(&made.others));
+    }
+    body += "</header>\n";
+    body += &verdicts(made);
+    body += "<div class=\"figures\">";
+    for (index, figure) in paper.figures.iter().enumerate() {
+        body += &match made.figures.get(index) {
+            Some(measured) => section(figure, measured, made.price)?,
+            None => format!(
+                "<section><h2>{}</h2>{}<p class=\"hole\">Not measured: the run ended before.</p></section>\n",
+                escaped(figure.title),
+                words(figure)
+            ),
+        };
+    }
+    body += "</div>";
+    Ok(frame(&format!("Isthmus: experiments of {}", paper.name), &body))
+}
+
+/// One row for each claim.
+fn verdicts(made: &Made) -> String {
+    let mut text = "<table class=\"overview verdicts\"><thead><tr><th>figure</th><th>the paper says</th><th>paper</th><th>here</th><th>verdict</th></tr>\
+                    </thead><tbody>"
+        .to_owned();
+    for (index, figure) in made.paper.figures.iter().enumerate() {
+        let tables = made
+            .figures
+            .get(index)
+            .map_or(&[][..], |measured| measured.tables.as_slice());
+        for claim in &figure.claims {
+            let Verdict {
+                outcome,
+                here,
+                text: verdict,
+            } = claim.verdict(tables, made.price);
+            let _ = write!(
+                text,
+                "<tr><td>{}</td><td>{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td><td><b class=\"{}\">{}</b></td></tr>",
+                escaped(figure.title.split(':').next().unwrap_or_default()),
+                escaped(claim.says),
+                escaped(if claim.value.is_empty() { "-" } else { claim.value }),
+                escaped(if here.is_empty() { "-" } else { &here }),
+                match outcome {
+                    Outcome::Reproduced => "met",
+                    Outcome::Not => "missed",
+                    Outcome::Less => "less",
+                    Outcome::Unknown => "unknown",
+                },
+                escaped(&verdict)
+            );
+        }
+    }
+    text + "</tbody></table>\n<p class=\"note\">Reproduced: the paper's finding, and of its number at least half the gain, as a logarithm; a finding without a \
+            number counts from 5 % on. Each line's bytes went at least to 95 % the way that it is named after, by the library's counters.</p>\n"
+}
+
+/// A line of a plot: a group of one experiment.
+struct Way<'a> {
+    name: &'a str,
+    table: &'a Table<'a>,
+    group: usize,
+}
+
+impl Way<'_> {
+    fn cells(&self) -> Vec<Cell> {
+        let cells = self.table.cells().into_iter();
+        cells.filter(|cell| cell.group == self.group).collect()
+    }
+
+    fn points(&self, library: Library) -> Vec<(u64, f64)> {
+        let columns = self.table.columns().iter();
+        let Some(column) = columns.into_iter().find(|column| column.library == library) else {
+            return Vec::new();
+        };
+        let cells = self.cells().into_iter();
+        cells
+            .filter_map(|cell| Some((cell.at, column.values.median(cell)?)))
+            .collect()
+    }
+
+    fn line(&self, library: Library) -> Line {
+        let column = self.table.columns().iter().find(|column| column.library == library);
+        let cells = self.cells();
+        let ends = |cell: &Cell| Some((cell.at, column?.values.ends(*cell)?));
+        let spread = cells
+            .iter()
+            .filter_map(ends)
+            .map(|(row, (least, most))| (row, least, most));
+        let is_disturbed = column.is_some_and(|column| !column.disturbed.is_empty());
+        Line {
+            spread: spread.collect(),
+            disturbed: if is_disturbed {
+                cells.iter().map(|cell| cell.at).collect()
+            } else {
+                vec![]
+            },
+            ..Line::plain(self.points(library), colour(self.name))
+        }
+    }
+}
+
+fn section(figure: &Figure, measured: &Measured, price: Option<f64>) -> Result<String> {
+    let mut text = format!("<section><h2>{}</h2>", escaped(figure.title));
+    let ways: Vec<Way> = measured
+        .tables
+        .iter()
+        .flat_map(|table| {
+            let names = table.experiment().groups.names.iter().enumerate();
+            names.map(move |(group, name)| Way { name, table, group })
+        })
+        .collect();
+    if !ways.is_empty() {
+        text += &match figure.shape {
+            Shape::Table => rows(figure, &ways),
+            Shape::Linear => plots(figure, &ways, Scale::Linear)?,
+            Shape::Logarithmic => plots(figure, &ways, Scale::Logarithmic)?,
+        };
+    }
+    text += &words(figure);
+    for claim in &figure.claims {
+        let Verdict {
+            here, text: verdict, ..
+        } = claim.verdict(&measured.tables, price);
+        let of = if claim.value.is_empty() {
+            String::new()
+        } else {
+            format!("paper {}; ", claim.value)
+        };
+        let here = if here.is_empty() {
+            String::new()
+        } else {
+            format!("here {here}: ")
+        };
+        let _ = write!(
+            text,
+            "<p><strong>Here:</strong> {}: {}</p>",
+            escaped(claim.says),
+            escaped(&format!("{of}{here}{verdict}."))
+        );
+    }
+    for sentence in seen(figure, &ways) {
+        let _ = write!(text, "<p><strong>All sizes:</strong> {}</p>", escaped(&sentence));
+    }
+    for hole in measured.tables.iter().flat_map(|table| table.holes()) {
+        let _ = write!(
+            text,
+            "<p class=\"hole\"><strong>No number:</strong> {}: {}</p>",
+            escaped(&hole.place),
+            escaped(&hole.why)
+        );
+    }
+    for reason in &measured.left_out {
+        let _ = write!(
+            text,
+            "<p class=\"hole\"><strong>No numbers:</strong> {}</p>",
+            escaped(reason)
+        );
+    }
+    for reason in &measured.lacked {
+        let _ = write!(
+            text,
+            "<p><strong>Cannot be measured here:</strong> {}</p>",
+            escaped(reason)
+        );
+    }
+    let disturbed: usize = measured
+        .tables
+        .iter()
+        .flat_map(|table| table.columns())
+        .map(|column| column.disturbed.len())
+        .sum();
+    if disturbed > 0 {
+        let _ = write!(
+            text,
+            "<p class=\"disturbed\">Something else had the CPUs in {disturbed} launches of this figure; its points are hollow.</p>"
+        );
+    }
+    if let Some(missing) = figure.missing {
+        let _ = write!(text, "<p><strong>Not measured here:</strong> {}</p>", escaped(missing));
+    }
+    for table in &measured.tables {
+        let _ = write!(
+            text,
+            "<details><summary>numbers of {}: median of {} launch{} of {} s</summary><pre>{}</pre></details>",
+            escaped(&table.experiment().name),
+            table.rounds(),
+            if table.rounds() == 1 { "" } else { "es" },
+            crate::show::significant(table.experiment().seconds),
+            escaped(&table.numbers())
+        );
+    }
+    Ok(text + "</section>\n")
+}
+
+/// What the paper says of a figure, word for word.
+fn words(figure: &Figure) -> String {
+    if figure.claims.is_empty() {
+        return "<p><strong>The paper:</strong> not in the paper.</p>".to_owned();
+    }
+    let mut text = String::new();
+    let mut last = "";
+    for claim in figure.claims.iter() {
+        if claim.quote != last {
+            let _ = write!(
+                text,
+                "<p><strong>The paper:</strong> <q>{}</q> ({})</p>",
+                escaped(claim.quote),
+                escaped(claim.at)
+            );
+        }
+        last = claim.quote;
+    }
+    text
+}
+
+/// The libraries of a figure, ours first.
+fn libraries(ways: &[Way]) -> Vec<Library> {
+    let mut names = Vec::new();
+    for column in ways.iter().flat_map(|way| way.table.columns()) {
+        if !names.contains(&column.library) {
+            names.push(column.library);
+        }
+    }
+    names
+}
+
+/// A row for each row of the experiments, a column for each line, with the gain against the baseline.
+fn rows(figure: &Figure, ways: &[Way]) -> String {
+    let Some(first) = ways.first() else {
+        return String::new();
+    };
+    let experiment = first.table.experiment();
+    let (quantity, library) = (experiment.quantity, Library::Isthmus);
+    let base = ways
+        .iter()
+        .find(|way| way.name == figure.baseline)
+        .map(|way| way.points(library));
+    let mut at: Vec<u64> = ways.iter().flat_map(Way::cells).map(|cell| cell.at).collect();
+    at.sort_unstable();
+    at.dedup();
+    let mut text = format!(
+        "<table class=\"overview\"><thead><tr><th>{}</th>",
+        escaped(experiment.rows.heading)
+    );
+    for way in ways {
+        let _ = write!(
+            text,
+            "<th class=\"number\"><i style=\"background:{}\"></i> {}, {}</th>",
+            css(colour(way.name)),
+            escaped(way.name),
+            quantity.unit()
+        );
+        if way.name != figure.baseline {
+            text += "<th class=\"number\">gain</th>";
+        }
+    }
+    text += "</tr></thead><tbody>";
+    for row in at {
+        let _ = write!(text, "<tr><td>{}</td>", escaped(&(experiment.rows.label)(row)));
+        let find = |points: &[(u64, f64)]| points.iter().find(|point| point.0 == row).map(|point| point.1);
+        for way in ways {
+            let value = find(&way.points(library));
+            let shown = value.map_or("-".to_owned(), |value| quantity.text(value));
+            let _ = write!(text, "<td class=\"number\">{shown}</td>");
+            if way.name != figure.baseline {
+                let gain = value.zip(base.as_deref().and_then(find));
+                let shown = gain.map_or("-".to_owned(), |(value, base)| {
+                    format!("{:+.1} %", 100.0 * (quantity.speed_up(value, base) - 1.0))
+                });
+                let _ = write!(text, "<td class=\"number\">{shown}</td>");
+            }
+        }
+        text += "</tr>";
+    }
+    text + "</tbody></table>"
+}
+
+/// A plot for each library, all with the same lines; the paper's factors are dashed.
+fn plots(figure: &Figure, ways: &[Way], scale: Scale) -> Result<String> {
+    let mut text = "<p class=\"legend\">".to_owned();
+    for way in ways {
+        let _ = write!(
+            text,
+            "<span><i style=\"background:{}\"></i> {}</span>",
+            css(colour(way.name)),
+            escaped(way.name)
+        );
+    }
+    if figure.claims.iter().any(|claim| paper_factor(&claim.shown).is_some()) {
+        text += "<span><i class=\"floor\"></i> the paper's factor</span>";
+    }
+    text += "</p><div class=\"plots\">";
+    for library in libraries(ways) {
+        let mut lines: Vec<Line> = ways.iter().map(|way| way.line(library)).collect();
+        lines.extend(figure.claims.iter().filter_map(|claim| {
+            let (line, with, rows, factor) = paper_factor(&claim.shown)?;
+            let with = ways.iter().find(|way| way.name == with)?;
+            let quantity = with.table.experiment().quantity;
+            let points = with
+                .points(library)
+                .into_iter()
+                .filter(|(row, _)| (rows.0..=rows.1).contains(row));
+            // By what number the other must be multiplied to be so many times as good.
+            let times = if quantity.speed_up(2.0, 1.0) > 1.0 {
+                factor
+            } else {
+                1.0 / factor
+            };
+            Some(Line {
+                dashed: true,
+                ..Line::plain(points.map(|(row, value)| (row, value * times)).collect(), colour(line))
+            })
+        }));
+        let mut rows: Vec<u64> = lines
+            .iter()
+            .flat_map(|line| &line.points)
+            .map(|point| point.0)
+            .collect();
+        rows.sort_unstable();
+        rows.dedup();
+        let experiment = ways[0].table.experiment();
+        let _ = write!(
+            text,
+            "<figure><figcaption>{library}</figcaption><small>{} by {}</small>{}</figure>",
+            experiment.quantity.unit(),
+            experiment.rows.heading,
+            plot::values(&rows, experiment.rows.label, scale, &lines)?
+        );
+    }
+    Ok(text + "</div>")
+}
+
+/// Line, what it is compared with, the rows and the factor, of a claim with a number.
+fn paper_factor(shown: &Shown) -> Option<(&'static str, &'static str, (u64, u64), f64)> {
+    let Shown::By(compared) = shown else { return None };
+    match compared.expects {
+        Expects::Factor(factor) if factor != 1.0 => Some((compared.line, compared.with, compared.rows, factor)),
+        _ => None,
+    }
+}
+
+/// The colour of a line is the same on all pages, and distinct also for readers who do not see all colours.
+fn colour(name: &str) -> RGBColor {
+    match name {
+        "ring" | "shared memory" | "sendrecv" | "single" | "rendezvous from 8 KiB on" | "toggle" | "pages of 4 KiB" => {
+            RGBColor(60, 60, 70)
+        }
+        "cma_read"
+        | "put"
+        | "huge pages"
+        | "immediate"
+        | "2 nodes of 2 ranks"
+        | "rendezvous from 256 KiB on"
+        | "adaptive" => RGBColor(0, 90, 200),
+        "chosen" | "by cost" | "always" | "ga-put" | "ga" => RGBColor(0, 150, 110),
+        "loopback" | "network" | "4 nodes of 1 rank" | "armci-put" | "contiguous" => RGBColor(230, 140, 0),
+        "vmsplice" | "get" | "progress-post" => RGBColor(190, 80, 160),
+        "writev" | "armci-get" => RGBColor(200, 60, 40),
+        "cma_write" | "ga-get" => RGBColor(90, 180, 230),
+        "cma_both" | "single copy" => RGBColor(120, 120, 30),
+        _ => RGBColor(120, 70, 200),
+    }
+}
+
+/// What the numbers say of all sizes: how each line compares with the figure's baseline, library by library; and ours with the best of the others.
+fn seen(figure: &Figure, ways: &[Way]) -> Vec<String> {
+    let mut sentences = Vec::new();
+    let Some(baseline) = ways.iter().find(|way| way.name == figure.baseline) else {
+        return sentences;
+    };
+    let libraries = libraries(ways);
+    for &library in &libraries {
+        let base = baseline.points(library);
+        let factors: Vec<String> = ways
+            .iter()
+            .filter(|way| way.name != figure.baseline)
+            .filter_map(|way| Some(format!("{} {}", way.name, compared(way, &way.points(library), &base)?)))
+            .collect();
+        if !factors.is_empty() {
+            sentences.push(format!(
+                "{library}, so many times as good as {} (geometric mean): {}.",
+                figure.baseline,
+                factors.join("; ")
+            ));
+        }
+    }
+    if let [ours, peers @ ..] = libraries.as_slice()
+        && !peers.is_empty()
+    {
+        let beside: Vec<String> = ways
+            .iter()
+            .filter_map(|way| {
+                Some(format!(
+                    "{} {}",
+                    way.name,
+                    compared(way, &way.points(*ours), &best_of(way, peers))?
+                ))
+            })
+            .collect();
+        if !beside.is_empty() {
+            sentences.push(format!(
+                "{ours}, so many times as good as the best other library: {}.",
+                beside.join("; ")
+            ));
+        }
+    }
+    sentences
+}
+
+/// The best number of any of these libraries, by row.
+fn best_of(way: &Way, libraries: &[Library]) -> Vec<(u64, f64)> {
+    let quantity = way.table.experiment().quantity;
+    let mut best: Vec<(u64, f64)> = Vec::new();
+    for (row, value) in libraries.iter().flat_map(|library| way.points(*library)) {
+        match best.iter_mut().find(|point| point.0 == row) {
+            Some(point) => point.1 = quantity.better(point.1, value),
+            None => best.push((row, value)),
+        }
+    }
+    best
+}
+
+/// `1.7 (1.1 at 8 bytes to 2.4 at 1M)`: the geometric mean of the factors by which `these` are better, and the ends.
+fn compared(way: &Way, these: &[(u64, f64)], base: &[(u64, f64)]) -> Option<String> {
+    let experiment = way.table.experiment();
+    let factors: Vec<(u64, f64)> = these
+        .iter()
+        .filter_map(|(row, value)| {
+            let (_, base) = base.iter().find(|(other, _)| other == row)?;
+            Some((*row, experiment.quantity.speed_up(*value, *base)))
+        })
+        .collect();
+    let values: Vec<f64> = factors.iter().map(|factor| factor.1).collect();
+    let mean = geometric_mean(&values)?;
+    let least = factors.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
+    let most = factors.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let label = experiment.rows.label;
+    Some(format!(
+        "{mean:.2} ({:.2} at {} to {:.2} at {})",
+        least.1,
+        label(least.0),
+        most.1,
+        label(most.0)
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Name;
+    use super::*;
+    use crate::bench::samples::Samples;
+    use crate::bench::table::Column;
+
+    fn column(library: Library, values: &[(usize, u64, f64)]) -> Column {
+        let mut column = Column::new(library);
+        for &(group, at, value) in values {
+            column.values.set(Cell { group, at }, 0, value);
+        }
+        column
+    }
+
+    fn made<'a>(paper: &'a Paper, columns: Vec<Column>) -> Made<'a> {
+        let tables = vec![Table::new(
+            &paper.figures[0].experiments[0],
+            columns,
+            Samples::default(),
+        )];
+        Made {
+            paper,
+            figures: vec![Measured {
+                tables,
+                ..Measured::default()
+            }],
+            price: Some(4.5),
+            others: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_page_compares_ways_and_libraries() -> Result<()> {
+        let papers = Name::Rma.papers();
+        let ours = column(
+            Library::Isthmus,
+            &[(0, 8, 10.0), (1, 8, 30.0), (0, 64, 10.0), (1, 64, 30.0)],
+        );
+        let theirs = column(Library::Mpich, &[(0, 8, 5.0), (1, 8, 60.0)]);
+        let page = page(&made(&papers[0], vec![ours, theirs]), "0,1")?;
+        for part in [
+            "isthmus, so many times as good as sendrecv (geometric mean): put 3.00 (3.00 at 8 to 3.00 at 64)",
+            "mpich, so many times as good as sendrecv (geometric mean): put 12.00",
+            "isthmus, so many times as good as the best other library: sendrecv 2.00 (2.00 at 8 to 2.00 at 8); put 0.50",
+            "the run ended before",
+            "<b class=\"missed\">not reproduced, since windows are not made of messages here",
+        ] {
+            assert!(page.contains(part), "no {part:?} in {page}");
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn what_is_missing_is_on_the_page() -> Result<()> {
+        let papers = Name::Cma.papers();
+        let mut ours = column(Library::Isthmus, &[(0, 32 << 10, 10.0)]);
+        ours.lacks(
+            "cma_write, 32K".to_owned(),
+            "of 9 bytes 0.0 % went by cma_bytes".to_owned(),
+        );
+        let made = made(&papers[0], vec![ours]);
+        assert_eq!(made.figures[0].holes(), 1);
+        let page = page(&made, "0,1")?;
+        assert!(
+            page.contains("<strong>No number:</strong> cma_write, 32K: of 9 bytes 0.0 % went by cma_bytes"),
+            "{page}"
+        );
+        Ok(())
+    }
+}

@@ -1,0 +1,180 @@
+//! What users may say about a file (MPI-5.0 §14.2.8; names from ROMIO's user's guide), and what follows. What is not understood is ignored.
+
+/// Shall it be done?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    /// Where it pays.
+    Automatic,
+    /// Always.
+    Enable,
+    /// Never.
+    Disable,
+}
+
+impl Choice {
+    fn parse(text: &str) -> Option<Self> {
+        match text.to_ascii_lowercase().as_str() {
+            "automatic" => Some(Self::Automatic),
+            "enable" | "true" => Some(Self::Enable),
+            "disable" | "false" => Some(Self::Disable),
+            _ => None,
+        }
+    }
+
+    fn text(self) -> &'static str {
+        match self {
+            Self::Automatic => "automatic",
+            Self::Enable => "enable",
+            Self::Disable => "disable",
+        }
+    }
+}
+
+/// The hints in force.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hints {
+    /// Ranks that write and read for others in collective calls; `None`: as many as pay.
+    pub cb_nodes: Option<u64>,
+    /// Bytes of a file that such a rank has in memory at a time.
+    pub cb_buffer: u64,
+    /// Shall collective reads go through such ranks?
+    pub cb_read: Choice,
+    /// Shall collective writes?
+    pub cb_write: Choice,
+    /// Shall a read of pieces read what lies between them, too?
+    pub ds_read: Choice,
+    /// Shall a write of pieces write what lies between them, under a lock, as it was? Automatic: no.
+    pub ds_write: Choice,
+    /// Bytes that such a read takes at a time.
+    pub read_buffer: u64,
+    /// Bytes that such a write takes at a time.
+    pub write_buffer: u64,
+    /// Files of each rank that writes for others begin at multiples of this; `None`: of a page.
+    pub striping_unit: Option<u64>,
+    /// Permissions of a new file.
+    pub permissions: u32,
+    /// Hints without an effect here, which are told back.
+    pub kept: Vec<(String, String)>,
+}
+
+impl Default for Hints {
+    fn default() -> Self {
+        Self {
+            cb_nodes: None,
+            cb_buffer: 16 << 20,
+            cb_read: Choice::Automatic,
+            cb_write: Choice::Automatic,
+            ds_read: Choice::Automatic,
+            ds_write: Choice::Automatic,
+            read_buffer: 4 << 20,
+            write_buffer: 512 << 10,
+            striping_unit: None,
+            permissions: 0o666,
+            kept: Vec::new(),
+        }
+    }
+}
+
+/// Hints about where the processes and stripes of a file are, which a file on this machine's file systems has no use for: they are told back.
+const KEPT: [&str; 9] = [
+    "access_style",
+    "cb_config_list",
+    "chunked",
+    "collective_buffering",
+    "io_node_list",
+    "nb_proc",
+    "num_io_nodes",
+    "romio_no_indep_rw",
+    "striping_factor",
+];
+
+/// No buffer is larger.
+const LARGEST: u64 = 1 << 30;
+
+impl Hints {
+    /// Take over one.
+    pub fn set(&mut self, key: &str, value: &str) {
+        let size = || {
+            value
+                .trim()
+                .parse::<u64>()
+                .ok()
+                .filter(|bytes| (1..=LARGEST).contains(bytes))
+        };
+        match key {
+            "cb_nodes" => self.cb_nodes = size().or(self.cb_nodes),
+            "cb_buffer_size" => self.cb_buffer = size().unwrap_or(self.cb_buffer),
+            "romio_cb_read" => self.cb_read = Choice::parse(value).unwrap_or(self.cb_read),
+            "romio_cb_write" => self.cb_write = Choice::parse(value).unwrap_or(self.cb_write),
+            "romio_ds_read" => self.ds_read = Choice::parse(value).unwrap_or(self.ds_read),
+            "romio_ds_write" => self.ds_write = Choice::parse(value).unwrap_or(self.ds_write),
+            "ind_rd_buffer_size" => self.read_buffer = size().unwrap_or(self.read_buffer),
+            "ind_wr_buffer_size" => self.write_buffer = size().unwrap_or(self.write_buffer),
+            "striping_unit" => self.striping_unit = size().or(self.striping_unit),
+            "file_perm" => {
+                let bits = u32::from_str_radix(value.trim(), 8).ok();
+                self.permissions = bits.filter(|bits| *bits <= 0o7777).unwrap_or(self.permissions);
+            }
+            _ if KEPT.contains(&key) => {
+                self.kept.retain(|(name, _)| name != key);
+                self.kept.push((key.to_owned(), value.to_owned()));
+            }
+            _ => {}
+        }
+    }
+
+    /// All that are known, with the values in force, in a job of so many ranks.
+    pub fn pairs(&self, aggregators: usize) -> Vec<(String, String)> {
+        let mut pairs = vec![
+            ("cb_buffer_size", self.cb_buffer.to_string()),
+            ("cb_nodes", aggregators.to_string()),
+            ("romio_cb_read", self.cb_read.text().to_owned()),
+            ("romio_cb_write", self.cb_write.text().to_owned()),
+            ("romio_ds_read", self.ds_read.text().to_owned()),
+            ("romio_ds_write", self.ds_write.text().to_owned()),
+            ("ind_rd_buffer_size", self.read_buffer.to_string()),
+            ("ind_wr_buffer_size", self.write_buffer.to_string()),
+            ("file_perm", format!("{:o}", self.permissions)),
+        ];
+        pairs.extend(self.striping_unit.map(|bytes| ("striping_unit", bytes.to_string())));
+        let mut pairs: Vec<_> = pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+        pairs.extend(self.kept.iter().cloned());
+        pairs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_makes_no_sense_changes_nothing() {
+        let mut hints = Hints::default();
+        for (key, value) in [
+            ("cb_nodes", "-3"),
+            ("cb_buffer_size", "many"),
+            ("ind_rd_buffer_size", "0"),
+            ("ind_wr_buffer_size", "99999999999999999999"),
+            ("romio_cb_write", "perhaps"),
+            ("file_perm", "rw"),
+            ("no_such_hint", "1"),
+        ] {
+            hints.set(key, value);
+        }
+        assert_eq!(hints, Hints::default());
+        hints.set("cb_nodes", "3");
+        hints.set("romio_ds_write", "enable");
+        hints.set("cb_config_list", "*:1");
+        let pairs = hints.pairs(3);
+        let value = |key: &str| {
+            pairs
+                .iter()
+                .find(|(name, _)| name == key)
+                .map(|(_, value)| value.as_str())
+        };
+        assert_eq!(
+            (value("cb_nodes"), value("romio_ds_write"), value("cb_config_list")),
+            (Some("3"), Some("enable"), Some("*:1"))
+        );
+    }
+}

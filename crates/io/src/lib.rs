@@ -1,0 +1,28 @@
+//! Files that several processes share: where the bytes of an access lie, how they get there, which ranks write for others. No MPI objects.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`backend`] | [`Backend`](backend::Backend): what moves bytes to and from one file, and loops that finish what a call leaves undone |
+//! | [`posix`] | the system's own calls |
+//! | [`fault`] | a wrapper that injects errors, for tests |
+//! | [`failure`] | a call of the system that failed, and the class of error that MPI has for it |
+//! | [`view`] | which bytes of a file a process sees, in which order |
+//! | [`memory`] | the user's side of an access |
+//! | [`hints`] | what users may say, and what follows |
+//! | [`independent`] | an access that one process makes: piece by piece, or through a window (data sieving) |
+//! | [`worker`] | a thread that makes accesses while the program computes |
+//! | [`two_phase`] | an access that all make: some processes write and read for the others |
+#![allow(unsafe_code)] // User buffers, and three system calls; each site argues its case.
+
+pub mod backend;
+pub mod failure;
+pub mod fault;
+pub mod hints;
+pub mod independent;
+pub mod memory;
+pub mod posix;
+pub mod two_phase;
+pub mod view;
+pub mod worker;
+
+use isthmus_datatype::{error, fail};

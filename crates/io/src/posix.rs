@@ -1,0 +1,240 @@
+//! The system's own calls.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::mem::MaybeUninit;
+use std::ops::Range;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::Mutex;
+
+use crate::backend::Backend;
+
+/// A file of the system's.
+#[derive(Debug)]
+pub struct Posix {
+    file: File,
+    is_cached_elsewhere: bool,
+    /// Locks of threads of this process: to the system a descriptor's locks are those of one owner.
+    held: Mutex<Vec<(Range<u64>, bool)>>,
+}
+
+/// How to open a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct How {
+    /// To read from it?
+    pub read: bool,
+    /// To write to it?
+    pub write: bool,
+    /// Make it, if there is none, or only if there is none.
+    pub create: Create,
+    /// Permissions of a new one, before the process's mask.
+    pub mode: u32,
+}
+
+/// What if there is no such file?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Create {
+    /// An error.
+    Never,
+    /// It is made.
+    Missing,
+    /// It is made, and it is an error if there is one.
+    Always,
+}
+
+/// `NFS_SUPER_MAGIC`.
+const NFS: i64 = 0x6969;
+
+impl Posix {
+    /// Open a file. Blocks as long as the system takes.
+    pub fn open(path: &Path, how: How) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        options.read(how.read).write(how.write).mode(how.mode);
+        match how.create {
+            Create::Never => {}
+            // By hand: the standard library wants it to be opened for writing.
+            Create::Missing => _ = options.custom_flags(libc::O_CREAT),
+            Create::Always => _ = options.custom_flags(libc::O_CREAT | libc::O_EXCL),
+        }
+        let file = options.open(path)?;
+        if file.metadata()?.is_dir() {
+            return Err(io::Error::from_raw_os_error(libc::EISDIR));
+        }
+        Ok(Self {
+            is_cached_elsewhere: kind_of_system(&file) == Some(NFS),
+            file,
+            held: Mutex::default(),
+        })
+    }
+
+    /// Is another lock of this process in the way?
+    fn hold(&self, range: &Range<u64>, exclusive: bool) -> bool {
+        let mut held = self.held.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let meets = |other: &Range<u64>| other.start < range.end && range.start < other.end;
+        if held.iter().any(|(other, alone)| (exclusive || *alone) && meets(other)) {
+            return false;
+        }
+        held.push((range.clone(), exclusive));
+        true
+    }
+
+    fn release(&self, range: &Range<u64>) {
+        let mut held = self.held.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(at) = held.iter().position(|(other, _)| other == range) {
+            held.swap_remove(at);
+        }
+    }
+
+    fn set_lock(&self, range: &Range<u64>, kind: i32) -> io::Result<()> {
+        // SAFETY: a structure of numbers, for which zeros are values.
+        let mut lock: libc::flock = unsafe { MaybeUninit::zeroed().assume_init() };
+        lock.l_type = kind as libc::c_short;
+        lock.l_whence = libc::SEEK_SET as libc::c_short;
+        lock.l_start = range.start as libc::off_t;
+        lock.l_len = (range.end - range.start) as libc::off_t;
+        // SAFETY: the descriptor is open, and the structure lives during the call.
+        let done = unsafe { libc::fcntl(self.file.as_raw_fd(), libc::F_OFD_SETLK, &raw const lock) };
+        if done < 0 {
+            Err(io::Error::last_os_error())
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// The magic number of the file system that a file is on.
+fn kind_of_system(file: &File) -> Option<i64> {
+    let mut about: MaybeUninit<libc::statfs> = MaybeUninit::uninit();
+    // SAFETY: the descriptor is open, and the call fills the structure if it succeeds.
+    let done = unsafe { libc::fstatfs(file.as_raw_fd(), about.as_mut_ptr()) };
+    // SAFETY: filled.
+    (done == 0).then(|| unsafe { about.assume_init() }.f_type)
+}
+
+impl Backend for Posix {
+    fn read(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.file.read_at(into, offset)
+    }
+
+    fn write(&self, from: &[u8], offset: u64) -> io::Result<usize> {
+        self.file.write_at(from, offset)
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    fn resize(&self, size: u64) -> io::Result<()> {
+        self.file.set_len(size)
+    }
+
+    fn allocate(&self, size: u64) -> io::Result<()> {
+        // SAFETY: the descriptor is open.
+        let done = unsafe { libc::fallocate(self.file.as_raw_fd(), 0, 0, size as libc::off_t) };
+        if done == 0 {
+            return Ok(());
+        }
+        let error = io::Error::last_os_error();
+        match error.raw_os_error() {
+            // A file system that cannot: the size is what programs see of it.
+            Some(libc::EOPNOTSUPP) if self.size()? < size => self.resize(size),
+            Some(libc::EOPNOTSUPP) => Ok(()),
+            _ => Err(error),
+        }
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        match self.file.sync_all() {
+            // A pipe has no device behind it to bring anything to.
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Ok(()),
+            other => other,
+        }
+    }
+
+    fn try_lock(&self, range: Range<u64>, exclusive: bool) -> io::Result<()> {
+        if range.is_empty() {
+            return Ok(());
+        }
+        if !self.hold(&range, exclusive) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let kind = if exclusive { libc::F_WRLCK } else { libc::F_RDLCK };
+        self.set_lock(&range, kind).inspect_err(|_| self.release(&range))
+    }
+
+    fn unlock(&self, range: Range<u64>) -> io::Result<()> {
+        if range.is_empty() {
+            return Ok(());
+        }
+        // What another thread reads under a lock of its own would lose it: only the last one tells the system.
+        self.release(&range);
+        let held = self.held.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let meets = |other: &Range<u64>| other.start < range.end && range.start < other.end;
+        if held.iter().any(|(other, _)| meets(other)) {
+            return Ok(());
+        }
+        self.set_lock(&range, libc::F_UNLCK)
+    }
+
+    fn is_cached_elsewhere(&self) -> bool {
+        self.is_cached_elsewhere
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::{Lock, read, write};
+
+    fn scratch(name: &str) -> std::path::PathBuf {
+        std::env::temp_dir().join(format!("isthmus-io-{}-{name}", std::process::id()))
+    }
+
+    const NEW: How = How {
+        read: true,
+        write: true,
+        create: Create::Missing,
+        mode: 0o666,
+    };
+
+    #[test]
+    fn bytes_come_back() {
+        let path = scratch("bytes");
+        let file = Posix::open(&path, NEW).expect("a file");
+        write(&file, b"isthmus", 3).expect("room");
+        let mut back = [1; 12];
+        assert_eq!(read(&file, &mut back, 0), Ok(10));
+        assert_eq!(&back[..10], b"\0\0\0isthmus");
+        file.allocate(20).expect("room");
+        assert_eq!(file.size().expect("open"), 20);
+        file.resize(4).expect("open");
+        assert_eq!(read(&file, &mut back, 2), Ok(2));
+        std::fs::remove_file(path).expect("made above");
+    }
+
+    #[test]
+    fn locks_keep_other_descriptors_and_other_threads_away() {
+        let path = scratch("locks");
+        let one = Posix::open(&path, NEW).expect("a file");
+        let other = Posix::open(&path, NEW).expect("a file");
+        let held = Lock::take(&one, 0..10, true).expect("free");
+        assert!(other.try_lock(5..6, false).is_err() && one.try_lock(5..6, false).is_err());
+        other.try_lock(10..20, true).expect("beside it");
+        drop(held);
+        other.try_lock(5..6, true).expect("free again");
+        std::fs::remove_file(path).expect("made above");
+    }
+
+    #[test]
+    fn a_directory_is_no_file() {
+        let how = How {
+            write: false,
+            create: Create::Never,
+            ..NEW
+        };
+        let error = Posix::open(&std::env::temp_dir(), how).expect_err("a directory");
+        assert_eq!(error.raw_os_error(), Some(libc::EISDIR));
+    }
+}

@@ -1,0 +1,655 @@
+//! Accesses that all members of a group make together: two-phase collective buffering.
+//!
+//! *Aggregators*, a few of the ranks, each own a part of the range of the file that is accessed. Ranks send what they write to the owner, or get what
+//! they read from it; the owner's accesses are long (del Rosario, Bordawekar, Choudhary, "Improved parallel I/O via a two-phase run-time access
+//! strategy", IPPS 1993; Thakur, Gropp, Lusk, Frontiers 1999). A part is gone through in rounds, one buffer each. Where the ranks' parts of the
+//! file do not interleave, each accesses its own.
+//!
+//! What ranks agree on: everyone's range, the file's size as rank 0 sees it, rank 0's hints, and whether anybody has met an error, before and after.
+//! So all go through the same rounds, and return the same class of error.
+
+mod pieces;
+
+use isthmus_datatype::error::Error;
+
+use crate::backend::Backend;
+use crate::error::Result;
+use crate::failure::Failure;
+use crate::hints::{Choice, Hints};
+use crate::independent::{Access, size};
+use crate::memory::Memory;
+use crate::view::View;
+use pieces::{Cursor, Series, encode};
+
+/// A message that a rank sends in a step that all make.
+pub struct Outgoing<'a> {
+    /// To whom.
+    pub to: usize,
+    /// What.
+    pub bytes: &'a [u8],
+}
+
+/// A message that a rank receives in a step that all make. It has as many bytes.
+pub struct Incoming<'a> {
+    /// From whom.
+    pub from: usize,
+    /// Where to.
+    pub bytes: &'a mut [u8],
+}
+
+/// How the members of a group talk: every one makes the same calls in the same order, and waits for nothing else in between.
+#[allow(async_fn_in_trait)] // Whether futures may change threads depends on who implements it, and is seen where they are boxed.
+pub trait Exchange {
+    /// The calling process among them.
+    fn rank(&self) -> usize;
+    /// How many there are.
+    fn size(&self) -> usize;
+    /// Which node a rank is on: ranks that share one have the same number.
+    fn node_of(&self, rank: usize) -> u32;
+    /// Everyone's words, by rank.
+    async fn gather<const N: usize>(&self, own: [u64; N]) -> Result<Vec<[u64; N]>>;
+    /// Send and receive; between two ranks messages keep their order.
+    async fn pass(&self, sends: &[Outgoing<'_>], receives: &mut [Incoming<'_>]) -> Result<()>;
+}
+
+/// One rank's part of an access.
+pub struct Part<'a> {
+    /// What moves the bytes.
+    pub file: &'a dyn Backend,
+    /// As in messages.
+    pub path: &'a str,
+    /// Where they lie.
+    pub view: &'a View,
+    /// What the user said.
+    pub hints: &'a Hints,
+    /// The user's side.
+    pub memory: &'a Memory,
+    /// Where in the view.
+    pub position: u64,
+    /// Is the file locked as long as an access takes? Then each rank makes its own.
+    pub locked: bool,
+    /// The error that was found before the access could begin.
+    pub refused: Option<Error>,
+}
+
+/// An error in a word that others understand; 0: none.
+fn told(error: Option<&Error>, failure: Option<Failure>) -> u64 {
+    match (error, failure) {
+        (Some(error), _) => u64::from(error.code().cast_unsigned()),
+        (None, Some(failure)) => {
+            u64::from((failure.class() as i32).cast_unsigned()) | u64::from(failure.errno.cast_unsigned()) << 32
+        }
+        (None, None) => 0,
+    }
+}
+
+/// The error of a call in which rank `rank` has told of what was wrong with it.
+#[cold]
+pub fn error_of(path: &str, rank: usize, word: u64) -> Error {
+    let (code, errno) = ((word as u32).cast_signed(), (word >> 32) as u32);
+    let why = match errno {
+        0 => "the call failed there".to_owned(),
+        errno => std::io::Error::from_raw_os_error(errno.cast_signed()).to_string(),
+    };
+    Error::from_code(code, format!("{path}: rank {rank} could not do its part: {why}"))
+}
+
+/// End a call that all make with what went wrong here or, if nothing did, elsewhere: the first rank's error, for all.
+pub async fn agree(exchange: &impl Exchange, path: &str, result: Result<()>) -> Result<()> {
+    let error = result.err();
+    if error.as_ref().is_some_and(Error::is_failure) {
+        // A rank that has lost a member does not meet the others again.
+        return error.map_or(Ok(()), Err);
+    }
+    let all = exchange.gather([told(error.as_ref(), None)]).await?;
+    verdict(exchange, path, all.iter().map(|[word]| *word), error)
+}
+
+fn verdict(
+    exchange: &impl Exchange,
+    path: &str,
+    mut words: impl Iterator<Item = u64>,
+    own: Option<Error>,
+) -> Result<()> {
+    let Some((rank, word)) = (0..).zip(words.by_ref()).find(|(_, word)| *word != 0) else {
+        return own.map_or(Ok(()), Err);
+    };
+    let error = error_of(path, rank, word);
+    Err(own
+        .filter(|own| rank == exchange.rank() || own.code() == error.code())
+        .unwrap_or(error))
+}
+
+/// What ranks say of themselves before an access: where it begins and ends, what is wrong, the size of the file, and hints.
+type Said = [u64; 9];
+
+const FIRST: usize = 0;
+const END: usize = 1;
+const WRONG: usize = 2;
+const SIZE: usize = 3;
+const MODE: usize = 4;
+const NODES: usize = 5;
+const BUFFER: usize = 6;
+const UNIT: usize = 7;
+/// Bytes of a piece, in the mean.
+const PIECE: usize = 8;
+
+/// Pieces of so many bytes are written and read by each rank itself, on one node: a call of the system costs less than to send them first.
+const LONG: u64 = 16 << 10;
+
+/// How an access is made, as all ranks know it.
+struct Plan {
+    aggregators: Vec<usize>,
+    /// Where the aggregators' parts begin, and where the last one ends.
+    borders: Vec<u64>,
+    buffer: u64,
+    rounds: u64,
+}
+
+/// How many ranks of so many, on so many nodes, write and read for the others, if nobody says.
+pub fn usual_aggregators(size: usize, nodes: usize) -> usize {
+    size.min(2 * nodes.max(1))
+}
+
+/// The first ranks of all nodes, then the second ones ...: the order in which they become aggregators.
+fn order(exchange: &impl Exchange) -> (Vec<usize>, usize) {
+    let mut seen: Vec<(u32, u64)> = Vec::new();
+    let mut ranks: Vec<(u64, usize)> = Vec::with_capacity(exchange.size());
+    for rank in 0..exchange.size() {
+        let node = exchange.node_of(rank);
+        let at = seen.iter().position(|(other, _)| *other == node).unwrap_or_else(|| {
+            seen.push((node, 0));
+            seen.len() - 1
+        });
+        ranks.push((seen[at].1, rank));
+        seen[at].1 += 1;
+    }
+    ranks.sort_unstable();
+    (ranks.into_iter().map(|(_, rank)| rank).collect(), seen.len())
+}
+
+/// The number of aggregators for a group.
+pub fn aggregators(exchange: &impl Exchange, hints: &Hints) -> usize {
+    let (ranks, nodes) = order(exchange);
+    match hints.cb_nodes {
+        Some(number) => ranks.len().min(number as usize),
+        None => usual_aggregators(ranks.len(), nodes),
+    }
+}
+
+const PAGE: u64 = 4096;
+
+impl Plan {
+    /// The plan for what all have said; `None`: each rank makes its own access.
+    fn of(exchange: &impl Exchange, said: &[Said]) -> Option<Self> {
+        let mode = said[0][MODE];
+        let mut end = 0;
+        let mut interleaves = false;
+        for part in said.iter().filter(|part| part[FIRST] < part[END]) {
+            interleaves |= part[FIRST] < end;
+            end = end.max(part[END]);
+        }
+        if mode == Choice::Disable as u64 || end == 0 || (mode == Choice::Automatic as u64 && !interleaves) {
+            return None;
+        }
+        let ranges = || said.iter().filter(|part| part[FIRST] < part[END]);
+        let is_on_one_node = (0..exchange.size()).all(|rank| exchange.node_of(rank) == exchange.node_of(0));
+        if mode == Choice::Automatic as u64 && is_on_one_node && ranges().all(|part| part[PIECE] >= LONG) {
+            return None;
+        }
+        let first = ranges().map(|part| part[FIRST]).min().unwrap_or(0);
+        let (mut ranks, nodes) = order(exchange);
+        let number = match said[0][NODES] {
+            0 => usual_aggregators(ranks.len(), nodes),
+            number => ranks.len().min(number as usize),
+        };
+        let unit = said[0][UNIT].max(1);
+        let base = first / unit * unit;
+        let each = (end - base).div_ceil(number as u64).next_multiple_of(unit);
+        ranks.truncate(number);
+        let borders: Vec<u64> = (0..=number as u64)
+            .map(|at| (base + at * each).clamp(first, end))
+            .collect();
+        let buffer = said[0][BUFFER].max(1);
+        let longest = borders.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
+        Some(Self {
+            aggregators: ranks,
+            borders,
+            buffer,
+            rounds: longest.div_ceil(buffer),
+        })
+    }
+
+    /// What an aggregator has in its buffer in a round.
+    fn window(&self, aggregator: usize, round: u64) -> (u64, u64) {
+        let (first, end) = (self.borders[aggregator], self.borders[aggregator + 1]);
+        let from = first.saturating_add(round * self.buffer).min(end);
+        (from, from.saturating_add(self.buffer).min(end))
+    }
+}
+
+/// What a rank wants of an access once all is agreed on: positions from..to of its view.
+struct Own {
+    from: u64,
+    to: u64,
+}
+
+impl Own {
+    /// Which of its positions lie in this range of the file.
+    fn within(&self, view: &View, range: (u64, u64)) -> (u64, u64) {
+        if self.from == self.to {
+            return (self.from, self.from);
+        }
+        let from = view.position_at(range.0).clamp(self.from, self.to);
+        (from, view.position_at(range.1).clamp(from, self.to))
+    }
+}
+
+impl Part<'_> {
+    fn access(&self) -> Access<'_> {
+        Access {
+            file: self.file,
+            view: self.view,
+            hints: self.hints,
+            locked: self.locked,
+        }
+    }
+
+    /// Agree with the others; how the access is made.
+    async fn begin(&mut self, exchange: &impl Exchange, choice: Choice) -> Result<(Option<Plan>, Vec<Said>)> {
+        let bytes = self.memory.bytes();
+        if self.refused.is_none() && bytes > 0 && self.view.is_empty() {
+            self.refused = Some(crate::fail!(Arg, "{}: there is no data in the view", self.path));
+        }
+        let size = size(self.file);
+        let choice = if self.locked || !self.view.is_apart() {
+            Choice::Disable
+        } else {
+            choice
+        };
+        let is_some = self.refused.is_none() && bytes > 0;
+        let own = [
+            if is_some { self.view.offset_of(self.position) } else { 0 },
+            if is_some {
+                self.view.offset_of(self.position + bytes - 1) + 1
+            } else {
+                0
+            },
+            told(self.refused.as_ref(), size.err()),
+            size.unwrap_or(0),
+            choice as u64,
+            self.hints.cb_nodes.unwrap_or(0),
+            self.hints.cb_buffer,
+            self.hints.striping_unit.unwrap_or(PAGE),
+            if is_some {
+                self.view.mean_piece(self.position, self.position + bytes)
+            } else {
+                0
+            },
+        ];
+        let mut said = exchange.gather(own).await?;
+        let own = self
+            .refused
+            .take()
+            .or_else(|| size.err().map(|failure| failure.of(self.path)));
+        verdict(exchange, self.path, said.iter().map(|part| part[WRONG]), own)?;
+        // One that cannot go through others is enough.
+        if said.iter().any(|part| part[MODE] == Choice::Disable as u64) {
+            said[0][MODE] = Choice::Disable as u64;
+        }
+        Ok((Plan::of(exchange, &said), said))
+    }
+
+    /// Agree on how it went.
+    async fn end(&self, exchange: &impl Exchange, failure: Option<Failure>) -> Result<()> {
+        let all = exchange.gather([told(None, failure)]).await?;
+        let own = failure.map(|failure| failure.of(self.path));
+        verdict(exchange, self.path, all.iter().map(|[word]| *word), own)
+    }
+}
+
+/// What an aggregator knows of what the others want in its part.
+struct Wanted {
+    /// Of each rank.
+    cursors: Vec<Cursor>,
+}
+
+impl Wanted {
+    /// Tell the aggregators, and hear as one, where in its part everyone's bytes lie.
+    async fn gather(
+        exchange: &impl Exchange,
+        plan: &Plan,
+        part: &Part<'_>,
+        own: &Own,
+        said: &[Said],
+    ) -> Result<Option<Self>> {
+        let me = plan.aggregators.iter().position(|rank| *rank == exchange.rank());
+        let meets = |rank: usize, at: usize| {
+            let range = &said[rank];
+            range[FIRST] < plan.borders[at + 1]
+                && plan.borders[at] < range[END]
+                && plan.borders[at] < plan.borders[at + 1]
+        };
+        let mut lists: Vec<(usize, Vec<u64>)> = Vec::new();
+        for (at, aggregator) in plan.aggregators.iter().enumerate() {
+            if meets(exchange.rank(), at) {
+                let (from, to) = own.within(part.view, (plan.borders[at], plan.borders[at + 1]));
+                lists.push((*aggregator, encode(part.view.pieces(from, to))));
+            }
+        }
+        let talkers: Vec<usize> = match me {
+            Some(at) => (0..exchange.size()).filter(|rank| meets(*rank, at)).collect(),
+            None => Vec::new(),
+        };
+        let own_rank = exchange.rank();
+        let others = || talkers.iter().copied().filter(|rank| *rank != own_rank);
+        let mut lengths = vec![[0; 8]; others().count()];
+        let counts: Vec<_> = lists
+            .iter()
+            .map(|(to, words)| (*to, (words.len() as u64).to_ne_bytes()))
+            .collect();
+        let sends = counts.iter().filter(|(to, _)| *to != own_rank);
+        let sends: Vec<_> = sends.map(|(to, bytes)| Outgoing { to: *to, bytes }).collect();
+        let mut receives: Vec<_> = others()
+            .zip(&mut lengths)
+            .map(|(from, bytes)| Incoming { from, bytes })
+            .collect();
+        exchange.pass(&sends, &mut receives).await?;
+        let own_range = me.map_or((0, 0), |at| (plan.borders[at], plan.borders[at + 1]));
+        // Four words for a piece of a byte at least.
+        let most = (own_range.1 - own_range.0).saturating_mul(4);
+        let unsound = || crate::fail!(Intern, "{}: a rank told what is no list of pieces", part.path);
+        let mut heard: Vec<Vec<u8>> = Vec::with_capacity(lengths.len());
+        for length in &lengths {
+            let words = Some(u64::from_ne_bytes(*length))
+                .filter(|words| *words <= most)
+                .ok_or_else(unsound)?;
+            heard.push(vec![0; 8 * words as usize]);
+        }
+        let bytes: Vec<(usize, Vec<u8>)> = lists
+            .iter()
+            .map(|(to, words)| (*to, words.iter().flat_map(|word| word.to_ne_bytes()).collect()))
+            .collect();
+        let sends = bytes.iter().filter(|(to, bytes)| *to != own_rank && !bytes.is_empty());
+        let sends: Vec<_> = sends.map(|(to, bytes)| Outgoing { to: *to, bytes }).collect();
+        let mut receives: Vec<_> = others()
+            .zip(&mut heard)
+            .filter(|(_, bytes)| !bytes.is_empty())
+            .map(|(from, bytes)| Incoming { from, bytes })
+            .collect();
+        exchange.pass(&sends, &mut receives).await?;
+        if me.is_none() {
+            return Ok(None);
+        }
+        let mut cursors: Vec<Cursor> = (0..exchange.size()).map(|_| Cursor::default()).collect();
+        let of = |words: &[u64]| Cursor::of(words, own_range).ok_or_else(unsound);
+        for (from, bytes) in others().zip(&heard) {
+            cursors[from] = of(&bytes
+                .as_chunks()
+                .0
+                .iter()
+                .map(|word| u64::from_ne_bytes(*word))
+                .collect::<Vec<_>>())?;
+        }
+        if let Some((_, words)) = lists.iter().find(|(to, _)| *to == own_rank) {
+            cursors[own_rank] = of(words)?;
+        }
+        Ok(Some(Self { cursors }))
+    }
+
+    /// What each rank has in this window.
+    fn round(&mut self, window: (u64, u64)) -> Vec<Series> {
+        self.cursors.iter_mut().map(|cursor| cursor.take(window.1)).collect()
+    }
+}
+
+/// Runs of the file that the pieces of all ranks make together.
+fn covered(pieces: &[Series]) -> Vec<(u64, u64)> {
+    let mut all: Vec<(u64, u64)> = pieces.iter().flat_map(|series| series.pieces.iter().copied()).collect();
+    // Each rank's are in order already, which this sort makes use of.
+    all.sort_by_key(|(offset, _)| *offset);
+    let mut runs: Vec<(u64, u64)> = Vec::new();
+    for (offset, length) in all {
+        match runs.last_mut() {
+            Some((before, so_far)) if *before + *so_far >= offset => *so_far = (*so_far).max(offset + length - *before),
+            _ => runs.push((offset, length)),
+        }
+    }
+    runs
+}
+
+/// Write every rank's memory. All members call; blocks in the device only.
+pub async fn write(exchange: &impl Exchange, mut part: Part<'_>) -> Result<u64> {
+    let choice = part.hints.cb_write;
+    let (plan, said) = part.begin(exchange, choice).await?;
+    let bytes = part.memory.bytes();
+    let Some(plan) = plan else {
+        let done = part.access().write(part.memory, part.position);
+        part.end(exchange, done.err()).await?;
+        return Ok(bytes);
+    };
+    let own = Own {
+        from: part.position,
+        to: part.position + bytes,
+    };
+    let mut wanted = Wanted::gather(exchange, &plan, &part, &own, &said).await?;
+    let me = plan.aggregators.iter().position(|rank| *rank == exchange.rank());
+    let mut failure = None;
+    let mut buffer = Vec::new();
+    for round in 0..plan.rounds {
+        let outgoing = own_parts(&part, &plan, &own, round);
+        let packed: Vec<Vec<u8>> = outgoing
+            .iter()
+            .map(|(_, from, to)| packed(part.memory, *from, *to))
+            .collect();
+        let slices: Vec<(usize, &[u8])> = outgoing
+            .iter()
+            .zip(&packed)
+            .map(|((to, from, end), packed)| (*to, part.memory.slice(*from, *end).unwrap_or(packed)))
+            .collect();
+        let sends = slices.iter().filter(|(to, _)| *to != exchange.rank());
+        let sends: Vec<_> = sends.map(|(to, bytes)| Outgoing { to: *to, bytes }).collect();
+        let (Some(wanted), Some(me)) = (&mut wanted, me) else {
+            exchange.pass(&sends, &mut []).await?;
+            continue;
+        };
+        let window = plan.window(me, round);
+        let pieces = wanted.round(window);
+        // What it holds of the last round is nowhere written: only what comes now is.
+        buffer.resize((window.1 - window.0) as usize, 0);
+        let mut scattered: Vec<(usize, Vec<u8>)> = Vec::new();
+        {
+            // Bytes that lie in a row in the file come to their place at once; ranks whose places overlap come one after the other.
+            let mut receives = Vec::new();
+            let mut free = Free::new(&mut buffer, window.0);
+            let mut rows: Vec<(u64, usize)> = Vec::new();
+            for (from, series) in pieces
+                .iter()
+                .enumerate()
+                .filter(|(from, series)| *from != exchange.rank() && series.bytes > 0)
+            {
+                match series.pieces[..] {
+                    [(offset, _)] => rows.push((offset, from)),
+                    _ => scattered.push((from, vec![0; series.bytes as usize])),
+                }
+            }
+            rows.sort_unstable();
+            for (offset, from) in rows {
+                match free.take(offset, pieces[from].bytes) {
+                    Some(bytes) => receives.push(Incoming { from, bytes }),
+                    None => scattered.push((from, vec![0; pieces[from].bytes as usize])),
+                }
+            }
+            receives.extend(
+                scattered
+                    .iter_mut()
+                    .map(|(from, bytes)| Incoming { from: *from, bytes }),
+            );
+            exchange.pass(&sends, &mut receives).await?;
+        }
+        let own_bytes = slices.iter().find(|(to, _)| *to == exchange.rank());
+        let others = scattered.iter().map(|(from, bytes)| (*from, &bytes[..]));
+        for (from, bytes) in others.chain(own_bytes.copied()) {
+            let mut rest = bytes;
+            for (offset, length) in &pieces[from].pieces {
+                let at = (offset - window.0) as usize;
+                let (here, behind) = rest.split_at(*length as usize);
+                buffer[at..at + here.len()].copy_from_slice(here);
+                rest = behind;
+            }
+        }
+        for (offset, length) in covered(&pieces) {
+            if failure.is_none() {
+                let at = (offset - window.0) as usize;
+                failure = crate::backend::write(part.file, &buffer[at..at + length as usize], offset).err();
+            }
+        }
+    }
+    part.end(exchange, failure).await?;
+    Ok(bytes)
+}
+
+/// What of a window's buffer has not been given away; asked in the order of offsets.
+struct Free<'a> {
+    rest: &'a mut [u8],
+    at: u64,
+}
+
+impl<'a> Free<'a> {
+    fn new(rest: &'a mut [u8], at: u64) -> Self {
+        Self { rest, at }
+    }
+
+    fn take(&mut self, offset: u64, length: u64) -> Option<&'a mut [u8]> {
+        let skipped = offset.checked_sub(self.at)?;
+        let rest = std::mem::take(&mut self.rest);
+        let (_, rest) = rest.split_at_mut(skipped as usize);
+        let (taken, rest) = rest.split_at_mut(length as usize);
+        (self.rest, self.at) = (rest, offset + length);
+        Some(taken)
+    }
+}
+
+/// To or from which aggregators bytes go in a round, and which of the stream's they are.
+fn own_parts(part: &Part<'_>, plan: &Plan, own: &Own, round: u64) -> Vec<(usize, u64, u64)> {
+    let mut parts = Vec::new();
+    for (at, aggregator) in plan.aggregators.iter().enumerate() {
+        let (from, to) = own.within(part.view, plan.window(at, round));
+        if from < to {
+            parts.push((*aggregator, from - part.position, to - part.position));
+        }
+    }
+    parts
+}
+
+/// Bytes of the stream in a row, unless they lie so already.
+fn packed(memory: &Memory, from: u64, to: u64) -> Vec<u8> {
+    if memory.slice(from, to).is_some() {
+        return Vec::new();
+    }
+    let mut bytes = vec![0; (to - from) as usize];
+    memory.copy_out(from, &mut bytes);
+    bytes
+}
+
+/// Read to every rank's memory: how many bytes there are for this one before the end of the file. All members call; blocks in the device only.
+pub async fn read(exchange: &impl Exchange, mut part: Part<'_>) -> Result<u64> {
+    let choice = part.hints.cb_read;
+    let (plan, mut said) = part.begin(exchange, choice).await?;
+    let bytes = part.memory.bytes();
+    let Some(plan) = plan else {
+        let done = part.access().read(part.memory, part.position);
+        part.end(exchange, done.err()).await?;
+        return Ok(done.unwrap_or(0));
+    };
+    // Nothing is asked for that is not there.
+    let end = said[0][SIZE];
+    for range in &mut said {
+        range[END] = range[END].min(end.max(range[FIRST]));
+    }
+    let own = Own {
+        from: part.position,
+        to: part.view.position_at(end).clamp(part.position, part.position + bytes),
+    };
+    let mut wanted = Wanted::gather(exchange, &plan, &part, &own, &said).await?;
+    let me = plan.aggregators.iter().position(|rank| *rank == exchange.rank());
+    let mut failure = None;
+    let mut buffer = Vec::new();
+    for round in 0..plan.rounds {
+        let mut pieces = Vec::new();
+        let mut start = 0;
+        if let (Some(wanted), Some(me)) = (&mut wanted, me) {
+            let window = plan.window(me, round);
+            pieces = wanted.round(window);
+            let ranges = || {
+                pieces
+                    .iter()
+                    .flat_map(|series| series.pieces.first().zip(series.pieces.last()))
+            };
+            start = ranges().map(|(first, _)| first.0).min().unwrap_or(window.0);
+            let end = ranges().map(|(_, last)| last.0 + last.1).max().unwrap_or(start);
+            buffer.resize((end - start) as usize, 0);
+            if failure.is_none() {
+                match crate::backend::read(part.file, &mut buffer, start) {
+                    // Somebody else has cut the file meanwhile.
+                    Ok(got) => buffer[got..].fill(0),
+                    Err(error) => failure = Some(error),
+                }
+            }
+        }
+        let packed: Vec<(usize, Vec<u8>)> = pieces
+            .iter()
+            .enumerate()
+            .filter(|(_, series)| series.pieces.len() > 1)
+            .map(|(to, series)| (to, series.collect(&buffer, start)))
+            .collect();
+        let single = pieces
+            .iter()
+            .enumerate()
+            .filter_map(|(to, series)| match series.pieces[..] {
+                [(offset, length)] => {
+                    let at = (offset - start) as usize;
+                    Some((to, &buffer[at..at + length as usize]))
+                }
+                _ => None,
+            });
+        let outgoing: Vec<(usize, &[u8])> = single
+            .chain(packed.iter().map(|(to, bytes)| (*to, &bytes[..])))
+            .collect();
+        let sends = outgoing.iter().filter(|(to, _)| *to != exchange.rank());
+        let sends: Vec<_> = sends.map(|(to, bytes)| Outgoing { to: *to, bytes }).collect();
+        let incoming = own_parts(&part, &plan, &own, round);
+        let mut scattered: Vec<(u64, Vec<u8>)> = Vec::new();
+        {
+            let mut receives = Vec::new();
+            let foreign = || incoming.iter().filter(|(from, ..)| *from != exchange.rank());
+            for (_, from, to) in foreign().filter(|(_, from, to)| part.memory.slice(*from, *to).is_none()) {
+                scattered.push((*from, vec![0; (to - from) as usize]));
+            }
+            let mut buffers = scattered.iter_mut();
+            for (aggregator, from, to) in foreign() {
+                let place = match part.memory.slice_mut(*from, *to) {
+                    Some(place) => Some(place),
+                    None => buffers.next().map(|(_, bytes)| &mut bytes[..]),
+                };
+                receives.extend(place.map(|bytes| Incoming {
+                    from: *aggregator,
+                    bytes,
+                }));
+            }
+            exchange.pass(&sends, &mut receives).await?;
+        }
+        for (from, bytes) in &scattered {
+            part.memory.copy_in(*from, bytes);
+        }
+        let mine = incoming.iter().find(|(from, ..)| *from == exchange.rank());
+        if let (Some((_, from, _)), Some((_, bytes))) = (mine, outgoing.iter().find(|(to, _)| *to == exchange.rank())) {
+            part.memory.copy_in(*from, bytes);
+        }
+    }
+    part.end(exchange, failure).await?;
+    Ok(own.to - own.from)
+}
+
+#[cfg(test)]
+mod tests;

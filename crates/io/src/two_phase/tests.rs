@@ -1,0 +1,211 @@
+//! All ranks of a group as threads, against a model of the file.
+
+use std::pin::pin;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Barrier, Mutex};
+use std::task::{Context, Poll, Waker};
+
+use isthmus_datatype::Type;
+
+use isthmus_datatype::error::Class;
+
+use super::*;
+use crate::fault::{Fault, Plan as Faults};
+use crate::posix::{Create, How, Posix};
+
+/// Ranks that are threads: each pair has a channel.
+struct Threads {
+    rank: usize,
+    sends: Vec<Sender<Vec<u8>>>,
+    receives: Vec<Receiver<Vec<u8>>>,
+}
+
+impl Exchange for Threads {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn size(&self) -> usize {
+        self.sends.len()
+    }
+
+    fn node_of(&self, rank: usize) -> u32 {
+        rank as u32 % 2
+    }
+
+    async fn gather<const N: usize>(&self, own: [u64; N]) -> Result<Vec<[u64; N]>> {
+        let bytes: Vec<u8> = own.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let mut all = vec![[0; N]; self.size()];
+        for to in &self.sends {
+            to.send(bytes.clone()).expect("alive");
+        }
+        for (from, place) in self.receives.iter().zip(&mut all) {
+            let bytes = from.recv().expect("alive");
+            for (word, bytes) in place.iter_mut().zip(bytes.as_chunks().0) {
+                *word = u64::from_ne_bytes(*bytes);
+            }
+        }
+        Ok(all)
+    }
+
+    async fn pass(&self, sends: &[Outgoing<'_>], receives: &mut [Incoming<'_>]) -> Result<()> {
+        for Outgoing { to, bytes } in sends {
+            self.sends[*to].send(bytes.to_vec()).expect("alive");
+        }
+        for Incoming { from, bytes } in receives {
+            bytes.copy_from_slice(&self.receives[*from].recv().expect("alive"));
+        }
+        Ok(())
+    }
+}
+
+fn group(size: usize) -> Vec<Threads> {
+    let mut ranks: Vec<Threads> = (0..size)
+        .map(|rank| Threads {
+            rank,
+            sends: Vec::new(),
+            receives: Vec::new(),
+        })
+        .collect();
+    for from in 0..size {
+        for to in 0..size {
+            let (send, receive) = channel();
+            ranks[from].sends.push(send);
+            ranks[to].receives.push(receive);
+        }
+    }
+    ranks
+}
+
+fn now<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => value,
+        Poll::Pending => unreachable!("threads wait in their channels"),
+    }
+}
+
+fn file() -> Posix {
+    static NUMBER: Mutex<u32> = Mutex::new(0);
+    let number = {
+        let mut number = NUMBER.lock().expect("no panic");
+        *number += 1;
+        *number
+    };
+    let path = std::env::temp_dir().join(format!("isthmus-two-phase-{}-{number}", std::process::id()));
+    let how = How {
+        read: true,
+        write: true,
+        create: Create::Missing,
+        mode: 0o600,
+    };
+    let file = Posix::open(&path, how).expect("a file");
+    std::fs::remove_file(path).expect("made above");
+    file
+}
+
+/// Each rank has `length` bytes of every `size * length + gap`, its own after those of lower ranks.
+fn view(rank: usize, size: usize, length: i64, gap: i64) -> View {
+    let byte = Type::of_name("MPI_BYTE");
+    let tile = byte
+        .shape()
+        .repeated(length, 1)
+        .and_then(|shape| shape.resized(0, size as i64 * length + gap));
+    View::new(7 + rank as i64 * length, &byte, &Type::derived(tile.expect("small"))).expect("good")
+}
+
+fn each_rank(size: usize, act: impl Fn(Threads) + Sync) {
+    std::thread::scope(|scope| {
+        for rank in group(size) {
+            scope.spawn(|| act(rank));
+        }
+    });
+}
+
+#[test]
+fn every_rank_writes_and_reads_its_own() {
+    for (size, length, gap, cb_nodes, buffer) in [
+        (1, 5, 0, None, 64),
+        (3, 5, 0, Some(2), 16),
+        (4, 7, 3, Some(4), 33),
+        (5, 64, 0, Some(9), 1 << 20),
+        (4, 3, 50, None, 20),
+    ] {
+        let file = file();
+        let meet = Barrier::new(size);
+        let hints = Hints {
+            cb_nodes,
+            cb_buffer: buffer,
+            striping_unit: Some(8),
+            cb_write: Choice::Enable,
+            cb_read: Choice::Enable,
+            ..Hints::default()
+        };
+        let byte = |rank: usize, at: usize| (rank * 50 + at * 3 + 1) as u8;
+        each_rank(size, |exchange| {
+            let rank = exchange.rank;
+            // The last one has nothing, in groups that are not of one.
+            let bytes = if rank + 1 == size && size > 1 { 0 } else { 40 + rank };
+            let view = view(rank, size, length, gap);
+            let data: Vec<u8> = (0..bytes).map(|at| byte(rank, at)).collect();
+            let part = |memory| Part {
+                file: &file,
+                path: "file",
+                view: &view,
+                hints: &hints,
+                memory,
+                position: 2,
+                locked: false,
+                refused: None,
+            };
+            let memory = Memory::owned(data.clone());
+            assert_eq!(now(write(&exchange, part(&memory))), Ok(bytes as u64));
+            meet.wait();
+            // More than there is: the file ends somewhere.
+            let memory = Memory::owned(vec![0; bytes + 30]);
+            let got = now(read(&exchange, part(&memory))).expect("good") as usize;
+            let back = memory.into_owned();
+            assert!(
+                got >= bytes && back[..bytes] == data,
+                "rank {rank} of {size}: {got} {back:?}"
+            );
+            assert!(back[got..].iter().all(|byte| *byte == 0));
+        });
+    }
+}
+
+#[test]
+fn an_error_of_one_is_an_error_of_all() {
+    for faults in ["enospc=1", "eio=0"] {
+        let file = Fault::new(file(), Faults::parse(faults).expect("good"));
+        let hints = Hints {
+            cb_buffer: 16,
+            cb_nodes: Some(2),
+            ..Hints::default()
+        };
+        let class = if faults.starts_with("eio") {
+            Class::Io
+        } else {
+            Class::NoSpace
+        };
+        each_rank(3, |exchange| {
+            let view = view(exchange.rank, 3, 4, 0);
+            let memory = Memory::owned(vec![1; 64]);
+            let part = |refused| Part {
+                file: &file,
+                path: "the file",
+                view: &view,
+                hints: &hints,
+                memory: &memory,
+                position: 0,
+                locked: false,
+                refused,
+            };
+            let error = now(write(&exchange, part(None))).expect_err("full");
+            assert_eq!(error.code(), class as i32);
+            assert!(error.detail().contains("the file"), "{}", error.detail());
+            let refused = (exchange.rank == 1).then(|| Error::new(Class::Count, "count=-1 is negative"));
+            let error = now(read(&exchange, part(refused))).expect_err("refused");
+            assert_eq!(error.code(), Class::Count as i32);
+        });
+    }
+}

@@ -1,0 +1,342 @@
+//! Which bytes of a file a process sees, in which order (MPI-5.0 §14.1.1, §14.3).
+//!
+//! A view is a filetype that is laid from a displacement on again and again. Its bytes of data are numbered: number `p` is the *position* `p`,
+//! and lies at the *offset* `offset_of(p)` of the file. Offsets grow with positions.
+
+use std::sync::Arc;
+
+use isthmus_datatype::Type;
+
+use crate::error::Result;
+use crate::fail;
+
+/// Bytes of data in a row, in one filetype.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Run {
+    /// From the first byte of data of the filetype.
+    at: u64,
+    length: u64,
+    /// Bytes of data before it.
+    before: u64,
+}
+
+/// What a process sees of a file.
+#[derive(Debug, Clone)]
+pub struct View {
+    /// Offset of the first byte of data.
+    start: u64,
+    /// Bytes of an etype in the file.
+    etype: u64,
+    runs: Arc<[Run]>,
+    /// Bytes of data in one filetype.
+    size: u64,
+    /// Bytes from one filetype to the next.
+    extent: u64,
+    /// Do no two positions have the same offset?
+    is_apart: bool,
+}
+
+/// Bytes of an access that lie in a row in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Piece {
+    /// Where in the file.
+    pub offset: u64,
+    /// How many.
+    pub length: u64,
+    /// Position of the first of them.
+    pub position: u64,
+}
+
+impl View {
+    /// The whole file, byte by byte.
+    pub fn bytes() -> Self {
+        Self::contiguous(0, 1)
+    }
+
+    /// From `displacement` on, all of it in etypes of so many bytes.
+    pub fn contiguous(displacement: u64, etype: u64) -> Self {
+        Self {
+            start: displacement,
+            etype,
+            runs: Arc::new([Run {
+                at: 0,
+                length: etype,
+                before: 0,
+            }]),
+            size: etype,
+            extent: etype,
+            is_apart: true,
+        }
+    }
+
+    /// The view of `filetype`, of which `etype` is the unit, from `displacement` on.
+    ///
+    /// # Errors
+    /// `MPI_ERR_ARG`: the displacement is negative, the etype empty, the filetype not made of etypes, or its displacements are negative or
+    /// decrease. `MPI_ERR_NO_MEM`: too many places.
+    pub fn new(displacement: i64, etype: &Type, filetype: &Type) -> Result<Self> {
+        if displacement < 0 {
+            return Err(fail!(Arg, "disp={displacement} is negative"));
+        }
+        if etype.size() == 0 {
+            return Err(fail!(Arg, "etype has no data"));
+        }
+        if filetype.size() % etype.size() != 0 {
+            return Err(fail!(
+                Arg,
+                "filetype has {} bytes of data, which is no multiple of the {} of etype",
+                filetype.size(),
+                etype.size()
+            ));
+        }
+        let list = filetype.runs()?;
+        let mut before = 0;
+        let mut is_apart = true;
+        for pair in list.windows(2) {
+            if pair[1].0 < pair[0].0 {
+                return Err(fail!(
+                    Arg,
+                    "the displacements of filetype decrease: {} bytes, then {}",
+                    pair[0].0,
+                    pair[1].0
+                ));
+            }
+            is_apart &= pair[0].0 + pair[0].1 <= pair[1].0;
+        }
+        let first = list.first().map_or(0, |run| run.0);
+        if first < 0 || filetype.extent() < 0 {
+            return Err(fail!(Arg, "filetype has a negative displacement or extent"));
+        }
+        let end = list.iter().map(|run| run.0 + run.1).max().unwrap_or(0);
+        is_apart &= end - first <= filetype.extent();
+        let runs = list.iter().map(|(at, length)| {
+            let run = Run {
+                at: (at - first) as u64,
+                length: *length as u64,
+                before,
+            };
+            before += run.length;
+            run
+        });
+        Ok(Self {
+            start: (displacement as u64).saturating_add(first as u64),
+            etype: etype.size() as u64,
+            runs: runs.collect(),
+            size: filetype.size() as u64,
+            extent: filetype.extent() as u64,
+            is_apart,
+        })
+    }
+
+    /// Bytes of an etype.
+    pub fn etype(&self) -> u64 {
+        self.etype
+    }
+
+    /// Do no two positions have the same offset, so that it can be written to, and do offsets grow?
+    pub fn is_apart(&self) -> bool {
+        self.is_apart
+    }
+
+    /// Is there no data in it at all?
+    pub fn is_empty(&self) -> bool {
+        self.size == 0
+    }
+
+    fn is_contiguous(&self) -> bool {
+        self.runs.len() == 1 && self.size == self.extent
+    }
+
+    /// Where the byte at a position lies. The view must not be [empty](Self::is_empty).
+    pub fn offset_of(&self, position: u64) -> u64 {
+        if self.is_contiguous() {
+            return self.start.saturating_add(position);
+        }
+        let (tile, within) = (position / self.size, position % self.size);
+        let run = self.runs[self.run_at(within)];
+        let in_tile = run.at + (within - run.before);
+        self.start
+            .saturating_add(tile.saturating_mul(self.extent))
+            .saturating_add(in_tile)
+    }
+
+    /// The run that a byte of a filetype's data belongs to.
+    fn run_at(&self, within: u64) -> usize {
+        self.runs.partition_point(|run| run.before + run.length <= within)
+    }
+
+    /// How many bytes of the view's data lie before an offset. Only where positions are [apart](Self::is_apart).
+    pub fn position_at(&self, offset: u64) -> u64 {
+        let Some(distance) = offset.checked_sub(self.start) else {
+            return 0;
+        };
+        if self.is_contiguous() {
+            return distance;
+        }
+        if self.size == 0 {
+            return 0;
+        }
+        let (tile, within) = (distance / self.extent, distance % self.extent);
+        // Runs begin within the extent, since the first one does at its start.
+        let next = self.runs.partition_point(|run| run.at < within);
+        let in_tile = match next.checked_sub(1).map(|last| self.runs[last]) {
+            Some(run) => run.before + run.length.min(within - run.at),
+            None => 0,
+        };
+        tile * self.size + in_tile
+    }
+
+    /// Bytes of a piece of positions `from..to`, in the mean of the first ones.
+    pub fn mean_piece(&self, from: u64, to: u64) -> u64 {
+        let (pieces, bytes) = self
+            .pieces(from, to)
+            .take(16)
+            .fold((0, 0), |(pieces, bytes), piece| (pieces + 1, bytes + piece.length));
+        bytes / u64::max(pieces, 1)
+    }
+
+    /// Where the bytes at positions `from..to` lie, in order; those that touch are one piece.
+    pub fn pieces(&self, from: u64, to: u64) -> Pieces<'_> {
+        let (tile, run) = if self.is_contiguous() || self.size == 0 {
+            (0, 0)
+        } else {
+            (from / self.size, self.run_at(from % self.size))
+        };
+        Pieces {
+            view: self,
+            position: from,
+            to: if self.size == 0 { from } else { to },
+            tile,
+            run,
+        }
+    }
+}
+
+/// See [`View::pieces`].
+#[derive(Debug, Clone)]
+pub struct Pieces<'a> {
+    view: &'a View,
+    position: u64,
+    to: u64,
+    tile: u64,
+    run: usize,
+}
+
+impl Pieces<'_> {
+    /// The rest of the run that the next byte is in.
+    fn part(&mut self) -> Option<Piece> {
+        if self.position >= self.to {
+            return None;
+        }
+        let view = self.view;
+        let run = view.runs[self.run];
+        let skipped = self.position - (self.tile * view.size + run.before);
+        let length = (run.length - skipped).min(self.to - self.position);
+        Some(Piece {
+            offset: view
+                .start
+                .saturating_add(self.tile.saturating_mul(view.extent))
+                .saturating_add(run.at + skipped),
+            length,
+            position: self.position,
+        })
+    }
+
+    fn step(&mut self, length: u64) {
+        self.position += length;
+        let run = self.view.runs[self.run];
+        if self.position >= self.tile * self.view.size + run.before + run.length {
+            self.run += 1;
+            if self.run == self.view.runs.len() {
+                (self.run, self.tile) = (0, self.tile + 1);
+            }
+        }
+    }
+}
+
+impl Iterator for Pieces<'_> {
+    type Item = Piece;
+
+    fn next(&mut self) -> Option<Piece> {
+        if self.view.is_contiguous() {
+            let (position, length) = (self.position, self.to.checked_sub(self.position)?);
+            self.position = self.to;
+            return (length > 0).then(|| Piece {
+                offset: self.view.offset_of(position),
+                length,
+                position,
+            });
+        }
+        let mut piece = self.part()?;
+        self.step(piece.length);
+        while let Some(next) = self.part()
+            && next.offset == piece.offset + piece.length
+        {
+            piece.length += next.length;
+            self.step(next.length);
+        }
+        Some(piece)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use isthmus_datatype::Shape;
+    use isthmus_datatype::shape::Block;
+
+    use super::*;
+
+    fn int() -> Arc<Type> {
+        Type::of_name("MPI_INT")
+    }
+
+    /// Integers at 1, 2 and 5 of each 8.
+    fn holes() -> Arc<Type> {
+        let int = int();
+        let block = |at: i64, count| Block {
+            displacement: at * 4,
+            count,
+            shape: int.shape(),
+        };
+        let shape = Shape::sequence([block(1, 2), block(5, 1)].into_iter()).and_then(|shape| shape.resized(0, 32));
+        Type::derived(shape.expect("small"))
+    }
+
+    #[test]
+    fn positions_and_offsets_name_the_same_bytes() {
+        let view = View::new(100, &int(), &holes()).expect("good");
+        let offsets: Vec<u64> = (0..36).map(|position| view.offset_of(position)).collect();
+        for (position, offset) in offsets.iter().enumerate() {
+            assert_eq!(view.position_at(*offset), position as u64);
+            assert_eq!(view.position_at(*offset + 1), position as u64 + 1);
+        }
+        assert_eq!((offsets[0], offsets[8], offsets[12]), (104, 120, 136));
+        assert_eq!(
+            (view.position_at(0), view.position_at(112), view.position_at(119)),
+            (0, 8, 8)
+        );
+        let pieces: Vec<_> = view
+            .pieces(4, 22)
+            .map(|piece| (piece.offset, piece.length, piece.position))
+            .collect();
+        assert_eq!(pieces, [(108, 4, 4), (120, 4, 8), (136, 8, 12), (152, 2, 20)]);
+    }
+
+    #[test]
+    fn pieces_that_touch_are_one() {
+        let view = View::new(8, &int(), &int()).expect("good");
+        assert_eq!(view.pieces(4, 400).count(), 1);
+        assert_eq!(View::bytes().pieces(5, 5).count(), 0);
+    }
+
+    #[test]
+    fn what_is_no_view_is_refused() {
+        let code = |view: Result<View>| view.expect_err("refused").code();
+        assert_eq!(code(View::new(-1, &int(), &int())), 13);
+        let pair = Type::derived(int().shape().repeated(2, -4).expect("small"));
+        assert_eq!(code(View::new(0, &int(), &pair)), 13);
+        assert_eq!(code(View::new(0, &pair, &int())), 13);
+        let overlapping = Type::derived(int().shape().repeated(2, 2).expect("small"));
+        assert!(!View::new(0, &int(), &overlapping).expect("can be read").is_apart());
+    }
+}

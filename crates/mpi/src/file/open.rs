@@ -1,0 +1,271 @@
+//! Opening files, and closing them (MPI-5.0 §14.2).
+
+use std::ffi::{CStr, OsStr};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use isthmus_engine::rma::node_of;
+use isthmus_io::backend::Backend;
+use isthmus_io::failure::Failure;
+use isthmus_io::fault::{Fault, Plan};
+use isthmus_io::hints::{Choice, Hints};
+use isthmus_io::posix::{Create, How, Posix};
+use isthmus_io::two_phase::{Exchange, error_of};
+
+use super::exchange::Messages;
+use super::seen::Seen;
+use super::shared::{self, Shared};
+use super::{File, locked, mode, operation};
+use crate::coll::check;
+use crate::comm::{Comm, gather_both};
+use crate::errhandler;
+use crate::error::{Error, Result};
+use crate::fail;
+use crate::handle::{Handle, Object};
+use crate::info::Info;
+use crate::liveness;
+
+/// ROMIO's names of file systems, which some programs put before a path.
+const PREFIXES: [&[u8]; 4] = [b"ufs:", b"nfs:", b"lustre:", b"xfs:"];
+
+fn path_of(filename: &CStr) -> &Path {
+    let bytes = filename.to_bytes();
+    let bare = PREFIXES.iter().find_map(|prefix| bytes.strip_prefix(*prefix));
+    Path::new(OsStr::from_bytes(bare.unwrap_or(bytes)))
+}
+
+fn check_amode(amode: i32) -> Result<()> {
+    use mode::{APPEND, CREATE, DELETE_ON_CLOSE, EXCL, RDONLY, RDWR, SEQUENTIAL, UNIQUE_OPEN, WRONLY};
+    const ALL: i32 = APPEND | CREATE | DELETE_ON_CLOSE | EXCL | RDONLY | RDWR | SEQUENTIAL | UNIQUE_OPEN | WRONLY;
+    if amode & !ALL != 0 {
+        return Err(fail!(Amode, "amode={amode:#x} has bits that mean nothing"));
+    }
+    if [RDONLY, RDWR, WRONLY].iter().filter(|bit| amode & **bit != 0).count() != 1 {
+        return Err(fail!(
+            Amode,
+            "amode has to be exactly one of MPI_MODE_RDONLY, MPI_MODE_RDWR and MPI_MODE_WRONLY"
+        ));
+    }
+    if amode & RDONLY != 0 && amode & (CREATE | EXCL) != 0 {
+        return Err(fail!(
+            Amode,
+            "amode has MPI_MODE_RDONLY with MPI_MODE_CREATE or MPI_MODE_EXCL, which make files to be written to"
+        ));
+    }
+    if amode & RDWR != 0 && amode & SEQUENTIAL != 0 {
+        return Err(fail!(Amode, "amode has MPI_MODE_RDWR with MPI_MODE_SEQUENTIAL"));
+    }
+    Ok(())
+}
+
+/// Faults of the files of this process, for tests (`ISTHMUS_FILE_FAULT`).
+fn faults() -> Option<Plan> {
+    static PLAN: OnceLock<Option<Plan>> = OnceLock::new();
+    *PLAN.get_or_init(|| {
+        let text = isthmus_engine::tunables::FILE_FAULT.get().unwrap_or_default();
+        match Plan::parse(text) {
+            Ok(plan) => (plan != Plan::default()).then_some(plan),
+            Err(word) => {
+                isthmus_os::process::say(&format!(
+                    "isthmus: {}: {word} is no fault of files",
+                    isthmus_engine::tunables::FILE_FAULT.variable()
+                ));
+                None
+            }
+        }
+    })
+}
+
+/// Open it, as this rank sees it.
+fn open(path: &Path, amode: i32, hints: &mut Hints, create: Create) -> std::io::Result<Arc<dyn Backend>> {
+    let how = How {
+        read: amode & mode::WRONLY == 0,
+        write: amode & mode::RDONLY == 0,
+        create,
+        mode: hints.permissions,
+    };
+    // A write of a window of the file reads the window first.
+    let sieves = hints.ds_write == Choice::Enable && !how.read;
+    let both = sieves.then(|| Posix::open(path, How { read: true, ..how }));
+    let file = match both {
+        Some(Ok(file)) => file,
+        _ => {
+            if sieves {
+                hints.ds_write = Choice::Disable;
+            }
+            Posix::open(path, how)?
+        }
+    };
+    Ok(match faults() {
+        Some(plan) => Arc::new(Fault::new(file, plan)),
+        None => Arc::new(file),
+    })
+}
+
+/// What a member says of its part: its error, and what is to be the same or to be known.
+type Said = [u64; 4];
+
+/// The first error that somebody has told of: for all. `own` is in the error's own words.
+fn judge(exchange: &Messages, path: &str, said: &[Said], own: Option<Error>) -> Result<()> {
+    match said.iter().position(|words| words[0] != 0) {
+        None => Ok(()),
+        Some(rank) => {
+            let error = error_of(path, rank, said[rank][0]);
+            Err(own
+                .filter(|own| rank == exchange.rank() || own.code() == error.code())
+                .unwrap_or(error))
+        }
+    }
+}
+
+fn word_of(error: &std::io::Error) -> u64 {
+    let failure = Failure::new("open", error);
+    u64::from((failure.class() as i32).cast_unsigned()) | u64::from(failure.errno.cast_unsigned()) << 32
+}
+
+/// `MPI_File_open`: open a file together. Collective; blocks until all have called. If one cannot, all get its error.
+pub fn file_open(comm: &Comm, filename: &CStr, amode: i32, info: Option<&Info>) -> Result<Handle<File>> {
+    if comm.is_inter() {
+        return Err(fail!(Comm, "comm={:?} is an intercommunicator", comm.handle()));
+    }
+    check::same(comm, "MPI_File_open")?;
+    let checked = check_amode(amode);
+    let (offers, _) = gather_both(comm, [comm.offer(), amode.cast_unsigned()])?;
+    // All know it, and nobody goes on.
+    if let Some(rank) = offers.iter().position(|[_, theirs]| *theirs != offers[0][1]) {
+        return Err(fail!(
+            NotSame,
+            "amode differs between ranks: rank {rank} has another one than rank 0"
+        ));
+    }
+    checked?;
+    let own = comm.derive(offers.iter().map(|[offer, _]| *offer), Arc::clone(&comm.group), None)?;
+    let comm = Arc::new(own);
+    let exchange = Messages::new(&comm, 0);
+    let mut hints = Hints::default();
+    for (key, value) in info.map(Info::pairs).unwrap_or_default() {
+        hints.set(&String::from_utf8_lossy(&key), &String::from_utf8_lossy(&value));
+    }
+    let path = path_of(filename);
+    let text: Box<str> = path.to_string_lossy().into();
+    let describe = |error: &std::io::Error| Failure::new("open", error).of(&text);
+    let create = match amode & mode::CREATE {
+        0 => Create::Never,
+        _ => Create::Missing,
+    };
+    let mut opened = None;
+    if amode & mode::EXCL != 0 && create == Create::Missing {
+        // One makes it, then the others find it.
+        if comm.rank() == 0 {
+            opened = Some(open(path, amode, &mut hints, Create::Always));
+        }
+        let error = opened.as_ref().and_then(|opened| opened.as_ref().err());
+        let said = operation::drive(exchange.gather([error.map_or(0, word_of), 0, 0, 0]))??;
+        judge(&exchange, &text, &said, error.map(describe))?;
+    }
+    let opened = opened.unwrap_or_else(|| open(path, amode, &mut hints, create));
+    finish(comm, text, amode, hints, opened)
+}
+
+/// All tell how it went, and where the shared pointer is.
+fn finish(
+    comm: Arc<Comm>,
+    path: Box<str>,
+    amode: i32,
+    hints: Hints,
+    opened: std::io::Result<Arc<dyn Backend>>,
+) -> Result<Handle<File>> {
+    let exchange = Messages::new(&comm, 0);
+    let node = |rank: i32| comm.peer(rank).map(node_of);
+    let is_on_one_node = (0..comm.size()).all(|rank| node(rank) == node(0));
+    let is_first = comm.rank() == 0;
+    let word = match is_first && is_on_one_node {
+        true => shared::take().map(Some),
+        false => Ok(None),
+    };
+    let size = opened.as_ref().map_or(0, |file| file.size().unwrap_or(0));
+    let wrong = match (&opened, &word) {
+        (Err(error), _) => word_of(error),
+        (_, Err(error)) => u64::from(error.code().cast_unsigned()),
+        _ => 0,
+    };
+    let offset = word.as_ref().ok().copied().flatten();
+    let said: Result<Vec<Said>> = operation::drive(exchange.gather([wrong, offset.unwrap_or(0), size, 0]))?;
+    let own = match (&opened, &word) {
+        (Err(error), _) => Some(Failure::new("open", error).of(&path)),
+        (_, Err(error)) => Some(error.clone()),
+        _ => None,
+    };
+    let judged = said.and_then(|said| judge(&exchange, &path, &said, own).map(|()| said));
+    let said = judged.inspect_err(|_| _ = offset.map(shared::give_back))?;
+    let backend = opened.map_err(|error| Failure::new("open", &error).of(&path))?;
+    let shared = match is_on_one_node {
+        true => Shared::here(said[0][1], is_first)?,
+        false => Shared::away(&comm)?,
+    };
+    let at = if amode & mode::APPEND != 0 {
+        said[0][2] as i64
+    } else {
+        0
+    };
+    let file = Arc::new(File {
+        comm,
+        path,
+        backend,
+        amode,
+        hints: Mutex::new(Arc::new(hints)),
+        seen: Mutex::new(Arc::new(Seen::bytes())),
+        pointer: AtomicI64::new(at),
+        shared,
+        is_atomic: AtomicBool::new(false),
+        split: Mutex::default(),
+        calls: AtomicU32::new(1),
+        errhandler: Mutex::new(errhandler::for_new_files()?),
+        handle: OnceLock::new(),
+    });
+    // The first rank to return may use the pointer: it is placed before.
+    if at != 0 || !is_on_one_node {
+        file.place_shared(at)?;
+    }
+    let handle = File::table().insert(Arc::clone(&file))?;
+    // It was made here, so its handle is not set yet.
+    let _ = file.handle.set(handle);
+    Ok(handle)
+}
+
+/// `MPI_File_close`: after all members have called. Collective; blocks until they have.
+pub fn file_close(handle: Handle<File>) -> Result<()> {
+    let file = handle.resolve("fh")?;
+    if locked(&file.split).is_some() {
+        return Err(fail!(
+            Io,
+            "{}: MPI_File_close while a split collective access is under way",
+            file.path
+        ));
+    }
+    liveness::forgive(file.same("file_close"))?;
+    // Where a member has died nobody waits for it.
+    let met = liveness::forgive(file.agree(Ok(())));
+    let freed = file.shared.free();
+    let deleted = match file.is(mode::DELETE_ON_CLOSE) {
+        true => {
+            let deleted = match file.comm.rank() {
+                0 => std::fs::remove_file(Path::new(OsStr::from_bytes(file.path.as_bytes()))),
+                _ => Ok(()),
+            };
+            let deleted = deleted.map_err(|error| file.failed(Failure::new("unlink", &error)));
+            liveness::forgive(file.agree(deleted))
+        }
+        false => Ok(()),
+    };
+    drop(handle.remove("fh")?);
+    met.and(liveness::forgive(freed)).and(deleted)
+}
+
+/// `MPI_File_delete`: of this name. Not collective.
+pub fn file_delete(filename: &CStr, _info: Option<&Info>) -> Result<()> {
+    let path = path_of(filename);
+    std::fs::remove_file(path).map_err(|error| Failure::new("unlink", &error).of(&path.to_string_lossy()))
+}

@@ -1,0 +1,258 @@
+//! Accesses as operations: driven to their end at once, or by a request.
+
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
+
+use isthmus_collective::poll_inside;
+use isthmus_engine::{Entered, rma, wait_until};
+use isthmus_io::memory::Memory;
+use isthmus_io::two_phase::{self, Part};
+use isthmus_io::worker;
+
+use super::datarep::Back;
+use super::seen::Seen;
+use super::{File, locked};
+use crate::check;
+use crate::completion::{Completing, Completion};
+use crate::error::{Error, Result};
+use crate::handle::Handle;
+use crate::process;
+use crate::request::{self, Look, Operation, Request, Work};
+use crate::status::Status;
+
+/// Drive what members do together to its end. Blocks.
+pub(super) fn drive<T: Send>(future: impl Future<Output = T> + Send) -> Result<T> {
+    let mut future = pin!(future);
+    Ok(wait_until(|inside| match poll_inside(future.as_mut(), inside) {
+        Poll::Ready(value) => Some(value),
+        Poll::Pending => None,
+    })?)
+}
+
+/// An access whose arguments have been looked at.
+pub(super) struct Access {
+    pub file: Arc<File>,
+    pub seen: Arc<Seen>,
+    pub writes: bool,
+    pub memory: Memory,
+    /// Byte of the view's data.
+    pub position: u64,
+    /// The conversion of the data that were read.
+    pub back: Back,
+}
+
+/// How an access ended: how many bytes went to or came from the file, and the memory.
+type Ended = (Result<u64>, Memory);
+
+impl Access {
+    /// Alone, now. Blocks as long as the device takes.
+    pub fn run(self) -> Result<Status> {
+        let (ended, back) = self.run_alone();
+        back.finish(ended)
+    }
+
+    fn run_alone(self) -> (Ended, Back) {
+        let hints = self.file.hints();
+        let access = isthmus_io::independent::Access {
+            file: &*self.file.backend,
+            view: &self.seen.view,
+            hints: &hints,
+            locked: self.file.locks(),
+        };
+        let done = match self.writes {
+            true => access.write(&self.memory, self.position).map(|()| self.memory.bytes()),
+            false => access.read(&self.memory, self.position),
+        };
+        (
+            (done.map_err(|failure| self.file.failed(failure)), self.memory),
+            self.back,
+        )
+    }
+
+    /// With all members; what is wrong with it here, or `Err` of what is wrong before that.
+    pub fn together(
+        access: Result<Self>,
+        file: &Arc<File>,
+        writes: bool,
+        call: &'static str,
+    ) -> (impl Future<Output = Ended> + Send + 'static, Back) {
+        let exchange = file.meet();
+        let (refused, access) = match access {
+            Ok(access) => (None, access),
+            Err(error) => (
+                Some(error),
+                Self {
+                    file: Arc::clone(file),
+                    seen: file.seen(),
+                    writes,
+                    memory: Memory::owned(Vec::new()),
+                    position: 0,
+                    back: Back::Nothing,
+                },
+            ),
+        };
+        let Self {
+            file,
+            seen,
+            writes,
+            memory,
+            position,
+            back,
+        } = access;
+        let future = async move {
+            if check::is_on()
+                && let Err(error) = exchange.compare(&file.path, call).await
+            {
+                return (Err(error), memory);
+            }
+            let hints = file.hints();
+            let part = Part {
+                file: &*file.backend,
+                path: &file.path,
+                view: &seen.view,
+                hints: &hints,
+                memory: &memory,
+                position,
+                locked: file.locks(),
+                refused,
+            };
+            let done = match writes {
+                true => two_phase::write(&exchange, part).await,
+                false => two_phase::read(&exchange, part).await,
+            };
+            (done, memory)
+        };
+        (future, back)
+    }
+
+    /// A request: short accesses are complete at once, longer ones are another thread's.
+    pub fn launch(self) -> Result<Handle<Request>> {
+        let file = Arc::clone(&self.file);
+        if self.memory.bytes() < OFFLOADED {
+            let (ended, back) = self.run_alone();
+            return Pending::new(Stage::Over(Some((ended, back))), file).launch();
+        }
+        let slot = Arc::new(Slot::default());
+        let (place, me) = (Arc::clone(&slot), process::me());
+        let job = move || {
+            *locked(&place.ended) = Some(self.run_alone());
+            // SYNC: file-access
+            place.is_over.store(true, Ordering::Release);
+            if let Some(me) = me {
+                // There is such a process: it is this one.
+                let _ = rma::wake(me);
+            }
+        };
+        if let Err(job) = worker::give(Box::new(job)) {
+            job();
+        }
+        Pending::new(Stage::Elsewhere(slot), file).launch()
+    }
+}
+
+/// Bytes of an access from which on another thread makes it: shorter ones take less time than it takes to hand them over.
+const OFFLOADED: u64 = 256 << 10;
+
+/// Where the thread that makes an access says how it ended.
+#[derive(Default)]
+struct Slot {
+    is_over: AtomicBool,
+    ended: Mutex<Option<(Ended, Back)>>,
+}
+
+/// How far an access is.
+enum Stage {
+    /// All members make it.
+    Together(Pin<Box<dyn Future<Output = Ended> + Send>>, Option<Back>),
+    /// Another thread makes it.
+    Elsewhere(Arc<Slot>),
+    /// It is over; how it ended, until what it read has been converted.
+    Over(Option<(Ended, Back)>),
+}
+
+/// An access under way.
+pub(super) struct Pending {
+    stage: Stage,
+    outcome: Option<Result<Status>>,
+    file: Arc<File>,
+}
+
+impl Pending {
+    fn new(stage: Stage, file: Arc<File>) -> Self {
+        Self {
+            stage,
+            outcome: None,
+            file,
+        }
+    }
+
+    /// An access of all members, that has not begun.
+    pub fn together(access: Result<Access>, file: &Arc<File>, writes: bool, call: &'static str) -> Self {
+        let (future, back) = Access::together(access, file, writes, call);
+        Self::new(Stage::Together(Box::pin(future), Some(back)), Arc::clone(file))
+    }
+
+    /// Begin it, and make a request of it.
+    pub fn launch(mut self) -> Result<Handle<Request>> {
+        request::launch(None, |inside| {
+            self.advance(inside);
+            Ok(Work::Other(Box::new(self)))
+        })
+    }
+
+    /// The error of the request: the file's error handler is to hear of it.
+    #[cold]
+    fn of_file(&self, error: Error) -> Error {
+        let completion = Completion {
+            errhandler: Some((self.file.errhandler(), self.file.handle().raw())),
+            ..Completion::of(&error)
+        };
+        error.completing(completion)
+    }
+}
+
+impl Operation for Pending {
+    fn advance(&mut self, inside: &mut Entered) -> Look {
+        let ended = match &mut self.stage {
+            Stage::Together(future, back) => match poll_inside(future.as_mut(), inside) {
+                Poll::Ready(ended) => Some((ended, back.take().unwrap_or(Back::Nothing))),
+                Poll::Pending => return Look::Pending,
+            },
+            Stage::Elsewhere(slot) => {
+                // SYNC: file-access
+                if !slot.is_over.load(Ordering::Acquire) {
+                    return Look::Pending;
+                }
+                inside.notice();
+                locked(&slot.ended).take()
+            }
+            Stage::Over(_) => return Look::Complete,
+        };
+        let died = matches!(&ended, Some(((Err(error), _), _)) if error.is_failure());
+        self.stage = Stage::Over(ended);
+        if died { Look::PeerFailed } else { Look::Complete }
+    }
+
+    fn outcome(&mut self) -> Result<Status> {
+        if let Stage::Over(ended) = &mut self.stage
+            && let Some((ended, back)) = ended.take()
+        {
+            self.outcome = Some(back.finish(ended));
+        }
+        match self.outcome.clone() {
+            Some(Err(error)) => Err(self.of_file(error)),
+            Some(Ok(status)) => Ok(status),
+            None => Ok(Status::EMPTY),
+        }
+    }
+
+    fn is_autonomous(&self) -> bool {
+        !matches!(self.stage, Stage::Over(_))
+    }
+
+    fn is_binding(&self) -> bool {
+        matches!(self.stage, Stage::Together(..))
+    }
+}

@@ -1,0 +1,99 @@
+//! File pointers, in etypes of the view (MPI-5.0 §14.4.3, §14.4.4).
+
+use std::sync::atomic::Ordering;
+
+use isthmus_io::independent::size;
+
+use super::{File, mode};
+use crate::constants::{SEEK_CUR, SEEK_END, SEEK_SET};
+use crate::error::Result;
+use crate::fail;
+
+impl File {
+    /// The end of the file, in etypes of the view: the first that does not begin before it.
+    pub(super) fn end_of_file(&self) -> Result<i64> {
+        let bytes = size(&*self.backend).map_err(|failure| self.failed(failure))?;
+        let view = &self.seen().view;
+        Ok(view.position_at(bytes).div_ceil(view.etype()) as i64)
+    }
+
+    fn sought(&self, offset: i64, whence: i32, now: impl FnOnce() -> Result<i64>) -> Result<i64> {
+        let from = match whence {
+            SEEK_SET => 0,
+            SEEK_CUR => now()?,
+            SEEK_END => self.end_of_file()?,
+            _ => {
+                return Err(fail!(
+                    Arg,
+                    "whence={whence} has to be MPI_SEEK_SET, MPI_SEEK_CUR or MPI_SEEK_END"
+                ));
+            }
+        };
+        match from.checked_add(offset) {
+            Some(to @ 0..) => Ok(to),
+            _ => Err(fail!(
+                Arg,
+                "offset={offset} from {from} lies before the start of the view of {}",
+                self.path
+            )),
+        }
+    }
+
+    /// Where the individual pointer is, and move it on by so many etypes.
+    pub(super) fn take_pointer(&self, etypes: i64) -> i64 {
+        self.pointer.fetch_add(etypes, Ordering::Relaxed)
+    }
+
+    /// Place the shared pointer. All members call; blocks until it is there.
+    pub(super) fn place_shared(&self, etypes: i64) -> Result<()> {
+        let placed = match self.comm.rank() {
+            0 => self.shared.store(etypes),
+            _ => Ok(()),
+        };
+        self.agree(placed)
+    }
+}
+
+/// `MPI_File_seek`: move the individual pointer.
+pub fn file_seek(fh: &File, offset: i64, whence: i32) -> Result<()> {
+    fh.check_not_sequential()?;
+    let to = fh.sought(offset, whence, || Ok(fh.pointer.load(Ordering::Relaxed)))?;
+    fh.pointer.store(to, Ordering::Relaxed);
+    Ok(())
+}
+
+/// `MPI_File_get_position`: the individual pointer.
+pub fn file_get_position(fh: &File) -> Result<i64> {
+    fh.check_not_sequential()?;
+    Ok(fh.pointer.load(Ordering::Relaxed))
+}
+
+/// `MPI_File_seek_shared`: move the shared pointer. Collective; the arguments must be the same everywhere. Blocks until all have called.
+pub fn file_seek_shared(fh: &File, offset: i64, whence: i32) -> Result<()> {
+    fh.same("file_seek_shared")?;
+    let to = fh.sought(offset, whence, || fh.shared.load());
+    fh.agree(to.as_ref().map(drop).map_err(Clone::clone))?;
+    let to = to?;
+    fh.agree_on("the place to seek", offset as u64 ^ (whence as u64) << 48)?;
+    fh.place_shared(to)
+}
+
+/// `MPI_File_get_position_shared`: the shared pointer.
+pub fn file_get_position_shared(fh: &File) -> Result<i64> {
+    fh.shared.load()
+}
+
+/// `MPI_File_get_byte_offset`: where in the file, in bytes, an offset of the view is.
+pub fn file_get_byte_offset(fh: &File, offset: i64) -> Result<i64> {
+    if !fh.is(mode::SEQUENTIAL) && offset < 0 {
+        return Err(fail!(Arg, "offset={offset} is negative"));
+    }
+    fh.check_not_sequential()?;
+    let view = &fh.seen().view;
+    if view.is_empty() {
+        return Err(fail!(Arg, "there is no data in the view of {}", fh.path));
+    }
+    let position = (offset as u64).checked_mul(view.etype());
+    let position = position.ok_or_else(|| fail!(Arg, "offset={offset} exceeds 64 bits"))?;
+    Ok(view.offset_of(position) as i64)
+}

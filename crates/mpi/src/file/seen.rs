@@ -1,0 +1,169 @@
+//! Views (MPI-5.0 §14.3).
+
+use std::ffi::CStr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use isthmus_io::view::View;
+
+use super::datarep::Datarep;
+use super::{File, locked, mode};
+use crate::constants::DISPLACEMENT_CURRENT;
+use crate::datatype::{Datatype, byte, type_dup};
+use crate::error::Result;
+use crate::fail;
+use crate::handle::Handle;
+use crate::info::Info;
+
+/// A process's view of a file.
+pub(super) struct Seen {
+    pub view: View,
+    displacement: i64,
+    etype: Arc<Datatype>,
+    filetype: Arc<Datatype>,
+    pub datarep: Datarep,
+}
+
+impl Seen {
+    /// The view of a file that was just opened.
+    pub fn bytes() -> Self {
+        Self {
+            view: View::bytes(),
+            displacement: 0,
+            etype: byte().share_object(),
+            filetype: byte().share_object(),
+            datarep: Datarep::Native,
+        }
+    }
+
+    fn of(displacement: i64, etype: &Datatype, filetype: &Datatype, datarep: &CStr) -> Result<Self> {
+        etype.check_committed("etype")?;
+        filetype.check_committed("filetype")?;
+        let datarep = Datarep::of(datarep)?;
+        let (unit, tile) = (datarep.size_of(etype)?, datarep.size_of(filetype)?);
+        let same = unit == etype.size() && tile == filetype.size();
+        // Of what has other sizes in the file only what lies in a row is known to lie so there, too.
+        let view = match same {
+            true => View::new(displacement, etype, filetype)?,
+            false if filetype.is_contiguous() => {
+                // An error in the arguments is one in any representation.
+                View::new(displacement, etype, filetype)?;
+                View::contiguous(displacement as u64, unit as u64)
+            }
+            false => {
+                return Err(fail!(
+                    UnsupportedDatarep,
+                    "datarep={:?} gives elements of filetype another size than they have in memory, which is done for contiguous filetypes \
+                     only",
+                    datarep.name()
+                ));
+            }
+        };
+        Ok(Self {
+            view,
+            displacement,
+            etype: etype.share_object(),
+            filetype: filetype.share_object(),
+            datarep,
+        })
+    }
+
+    /// Bytes of an etype in memory.
+    pub fn etype_size(&self) -> i64 {
+        self.etype.size()
+    }
+}
+
+/// `MPI_File_set_view`: what the calling process sees of the file from now on. Collective; the size of the etype and the representation must be the
+/// same everywhere. Pointers go to the start. Blocks until all have called.
+pub fn file_set_view(
+    fh: &File,
+    disp: i64,
+    etype: Handle<Datatype>,
+    filetype: Handle<Datatype>,
+    datarep: &CStr,
+    info: Option<&Info>,
+) -> Result<()> {
+    let see = || -> Result<Seen> {
+        if locked(&fh.split).is_some() {
+            return Err(fail!(Io, "{}: a split collective access is under way", fh.path));
+        }
+        let disp = match disp {
+            current if DISPLACEMENT_CURRENT.contains(&current) && fh.is(mode::SEQUENTIAL) => {
+                let seen = fh.seen();
+                seen.view.offset_of(fh.shared.load()? as u64 * seen.view.etype()) as i64
+            }
+            current if DISPLACEMENT_CURRENT.contains(&current) => {
+                return Err(fail!(
+                    Arg,
+                    "disp=MPI_DISPLACEMENT_CURRENT, but {} was not opened with MPI_MODE_SEQUENTIAL",
+                    fh.path
+                ));
+            }
+            _ if fh.is(mode::SEQUENTIAL) => {
+                return Err(fail!(
+                    Arg,
+                    "disp={disp}, but {} was opened with MPI_MODE_SEQUENTIAL: MPI_DISPLACEMENT_CURRENT is all that can be",
+                    fh.path
+                ));
+            }
+            disp => disp,
+        };
+        let seen = Seen::of(disp, etype.resolve("etype")?, filetype.resolve("filetype")?, datarep)?;
+        if !seen.view.is_apart() && !fh.is(mode::RDONLY) {
+            return Err(fail!(
+                Arg,
+                "filetype has places that overlap, and {} was opened to be written to",
+                fh.path
+            ));
+        }
+        Ok(seen)
+    };
+    fh.same("file_set_view")?;
+    let seen = see();
+    let said = seen.as_ref().map_or(0, |seen| seen.etype_size() as u64);
+    fh.agree(seen.as_ref().map(drop).map_err(Clone::clone))?;
+    let seen = seen?;
+    fh.agree_on("the size of etype", said)?;
+    if let Some(info) = info {
+        fh.take_hints(info);
+    }
+    *locked(&fh.seen) = Arc::new(seen);
+    fh.pointer.store(0, Ordering::Relaxed);
+    fh.place_shared(0)
+}
+
+/// A handle for the user: its own, if it is predefined.
+fn handle_for_user(datatype: &Arc<Datatype>) -> Result<Handle<Datatype>> {
+    if datatype.named().is_some() {
+        return Ok(datatype.handle());
+    }
+    let mut copy = Err(fail!(Intern, "a datatype without a handle"));
+    // Attributes are not wanted, but a copy made so is the one that programs know.
+    datatype.with_handle(|handle| copy = handle.resolve("datatype").and_then(type_dup))?;
+    copy
+}
+
+/// `MPI_File_get_view`. Datatypes that are not predefined are to be freed by the caller.
+pub fn file_get_view(fh: &File) -> Result<(i64, Handle<Datatype>, Handle<Datatype>, String)> {
+    let seen = fh.seen();
+    let (etype, filetype) = (handle_for_user(&seen.etype)?, handle_for_user(&seen.filetype)?);
+    Ok((seen.displacement, etype, filetype, seen.datarep.name().to_owned()))
+}
+
+/// `MPI_File_get_type_extent`: bytes from an element to the next in the file.
+pub fn file_get_type_extent(fh: &File, datatype: Handle<Datatype>) -> Result<i64> {
+    let datatype = datatype.resolve("datatype")?;
+    let size = fh.seen().datarep.size_of(datatype)?;
+    if size == datatype.size() {
+        return Ok(datatype.extent());
+    }
+    if datatype.is_contiguous() {
+        return Ok(size);
+    }
+    Err(fail!(
+        UnsupportedDatarep,
+        "{} gives elements of the datatype another size than they have in memory, which is known for contiguous datatypes only",
+        fh.path
+    ))
+}

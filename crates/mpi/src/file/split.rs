@@ -1,0 +1,153 @@
+//! Split collective accesses (MPI-5.0 §14.4.5): one begins, another call ends it. A file has one of them at a time.
+
+use std::ffi::c_void;
+
+use super::access::{Elements, Whence};
+use super::operation::Pending;
+use super::{File, locked};
+use crate::datatype::Datatype;
+use crate::error::Result;
+use crate::fail;
+use crate::handle::Handle;
+use crate::request::{Request, wait};
+use crate::status::Status;
+
+/// How it was begun: the call that ends it must go with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct How {
+    writes: bool,
+    by: By,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum By {
+    Offset,
+    Pointer,
+    Order,
+}
+
+impl How {
+    const fn name(self) -> &'static str {
+        match (self.writes, self.by) {
+            (false, By::Offset) => "MPI_File_read_at_all_begin",
+            (false, By::Pointer) => "MPI_File_read_all_begin",
+            (false, By::Order) => "MPI_File_read_ordered_begin",
+            (true, By::Offset) => "MPI_File_write_at_all_begin",
+            (true, By::Pointer) => "MPI_File_write_all_begin",
+            (true, By::Order) => "MPI_File_write_ordered_begin",
+        }
+    }
+}
+
+/// One that is under way.
+pub(super) struct Split {
+    how: How,
+    request: Handle<Request>,
+    buffer: usize,
+}
+
+impl File {
+    /// # Safety
+    /// The elements must be good until the access is ended.
+    unsafe fn begin(&self, call: &'static str, how: How, offset: i64, elements: Elements) -> Result<()> {
+        let whence = match how.by {
+            By::Offset => Whence::At(offset),
+            By::Pointer => Whence::Individual,
+            By::Order => self.in_order(call, elements, how.writes)?,
+        };
+        // SAFETY: the caller's promise.
+        let part = unsafe { self.part(whence, elements, how.writes) };
+        // One that is under way stays; the call that must not be fails on all members alike, as all have one under way.
+        if locked(&self.split).is_some() {
+            return part.map(drop);
+        }
+        let request = Pending::together(part, &self.share()?, how.writes, call).launch()?;
+        *locked(&self.split) = Some(Split {
+            how,
+            request,
+            buffer: elements.buffer.addr(),
+        });
+        Ok(())
+    }
+
+    fn end(&self, how: How, buffer: *const c_void) -> Result<Status> {
+        let mut place = locked(&self.split);
+        let Some(split) = &*place else {
+            return Err(fail!(Io, "{}: no {} was called before", self.path, how.name()));
+        };
+        if split.how != how || split.buffer != buffer.addr() {
+            return Err(fail!(
+                Io,
+                "{}: what is under way was begun by {}, {}",
+                self.path,
+                split.how.name(),
+                if split.how == how {
+                    "with another buffer"
+                } else {
+                    "which another call ends"
+                }
+            ));
+        }
+        let mut request = split.request;
+        *place = None;
+        drop(place);
+        wait(&mut request)
+    }
+}
+
+/// Procedures that begin, and those that end.
+macro_rules! splits {
+    ($($by:ident: $read_begin:ident, $read_end:ident, $write_begin:ident, $write_end:ident $(($offset:ident))?;)*) => {$(
+        #[doc = concat!("Begin a collective read; [`", stringify!($read_end), "`] ends it. May wait for the others.")]
+        ///
+        /// # Safety
+        /// The elements must be writable until the read is ended.
+        pub unsafe fn $read_begin(
+            fh: &File,
+            $($offset: i64,)?
+            buf: *mut c_void,
+            count: i64,
+            datatype: Handle<Datatype>,
+        ) -> Result<()> {
+            let how = How { writes: false, by: By::$by };
+            let elements = Elements { buffer: buf, count, datatype };
+            // SAFETY: the caller's promise.
+            unsafe { fh.begin(stringify!($read_begin), how, splits!(@offset $($offset)?), elements) }
+        }
+
+        #[doc = concat!("End what [`", stringify!($read_begin), "`] began. Blocks until it is complete.")]
+        pub fn $read_end(fh: &File, buf: *mut c_void) -> Result<Status> {
+            fh.end(How { writes: false, by: By::$by }, buf)
+        }
+
+        #[doc = concat!("Begin a collective write; [`", stringify!($write_end), "`] ends it. May wait for the others.")]
+        ///
+        /// # Safety
+        /// The elements must be readable until the write is ended.
+        pub unsafe fn $write_begin(
+            fh: &File,
+            $($offset: i64,)?
+            buf: *const c_void,
+            count: i64,
+            datatype: Handle<Datatype>,
+        ) -> Result<()> {
+            let how = How { writes: true, by: By::$by };
+            let elements = Elements { buffer: buf.cast_mut(), count, datatype };
+            // SAFETY: the caller's promise.
+            unsafe { fh.begin(stringify!($write_begin), how, splits!(@offset $($offset)?), elements) }
+        }
+
+        #[doc = concat!("End what [`", stringify!($write_begin), "`] began. Blocks until it is complete.")]
+        pub fn $write_end(fh: &File, buf: *const c_void) -> Result<Status> {
+            fh.end(How { writes: true, by: By::$by }, buf)
+        }
+    )*};
+    (@offset $offset:ident) => { $offset };
+    (@offset) => { 0 };
+}
+
+splits! {
+    Offset: file_read_at_all_begin, file_read_at_all_end, file_write_at_all_begin, file_write_at_all_end(offset);
+    Pointer: file_read_all_begin, file_read_all_end, file_write_all_begin, file_write_all_end;
+    Order: file_read_ordered_begin, file_read_ordered_end, file_write_ordered_begin, file_write_ordered_end;
+}

@@ -1,0 +1,111 @@
+/* The callbacks that MPI has, as Fortran procedures. */
+#include "fortran.h"
+
+#define NAMES(name, NAME) \
+    ALIAS_(mpi_##name, "mpi_" #name "_"); \
+    ALIAS_(mpi_##name##__, "mpi_" #name "_"); \
+    ALIAS_(MPI_##NAME, "mpi_" #name "_"); \
+    ALIAS_(pmpi_##name, "mpi_" #name "_"); \
+    ALIAS_(pmpi_##name##_, "mpi_" #name "_"); \
+    ALIAS_(pmpi_##name##__, "mpi_" #name "_"); \
+    ALIAS_(PMPI_##NAME, "mpi_" #name "_")
+
+#undef MPI_COMM_DUP_FN
+#undef MPI_COMM_NULL_COPY_FN
+#undef MPI_COMM_NULL_DELETE_FN
+#undef MPI_TYPE_DUP_FN
+#undef MPI_TYPE_NULL_COPY_FN
+#undef MPI_TYPE_NULL_DELETE_FN
+#undef MPI_WIN_DUP_FN
+#undef MPI_WIN_NULL_COPY_FN
+#undef MPI_WIN_NULL_DELETE_FN
+#undef MPI_DUP_FN
+#undef MPI_NULL_COPY_FN
+#undef MPI_NULL_DELETE_FN
+#undef MPI_CONVERSION_FN_NULL
+#undef MPI_CONVERSION_FN_NULL_C
+
+#define PREDEFINED(prefix, PREFIX, VALUE) \
+    void mpi_##prefix##dup_fn_(FINT *object, FINT *keyval, VALUE *extra, VALUE *in, VALUE *out, FINT *flag, FINT *ierror) { \
+        (void)object, (void)keyval, (void)extra; \
+        *out = *in; \
+        *flag = 1; \
+        *ierror = MPI_SUCCESS; \
+    } \
+    void mpi_##prefix##null_copy_fn_(FINT *object, FINT *keyval, VALUE *extra, VALUE *in, VALUE *out, FINT *flag, FINT *ierror) { \
+        (void)object, (void)keyval, (void)extra, (void)in, (void)out; \
+        *flag = 0; \
+        *ierror = MPI_SUCCESS; \
+    } \
+    void mpi_##prefix##null_delete_fn_(FINT *object, FINT *keyval, VALUE *value, VALUE *extra, FINT *ierror) { \
+        (void)object, (void)keyval, (void)value, (void)extra; \
+        *ierror = MPI_SUCCESS; \
+    } \
+    NAMES(prefix##dup_fn, PREFIX##DUP_FN); \
+    NAMES(prefix##null_copy_fn, PREFIX##NULL_COPY_FN); \
+    NAMES(prefix##null_delete_fn, PREFIX##NULL_DELETE_FN);
+PREDEFINED(comm_, COMM_, ADDRESS)
+PREDEFINED(type_, TYPE_, ADDRESS)
+PREDEFINED(win_, WIN_, ADDRESS)
+PREDEFINED(, , FINT)
+
+/* Only their addresses mean something. */
+void mpi_conversion_fn_null_(void) {}
+void mpi_conversion_fn_null_c_(void) {}
+NAMES(conversion_fn_null, CONVERSION_FN_NULL);
+NAMES(conversion_fn_null_c, CONVERSION_FN_NULL_C);
+
+#if defined(MPICH_ABI)
+/* The same of MPICH's module mpi_f08_callbacks, and procedures of other modules of MPICH that have code, under gfortran's names. */
+#define F08_CALLBACK(name) ALIAS_(__mpi_f08_callbacks_MOD_mpi_##name, "mpi_" #name "_");
+F08_CALLBACK(comm_dup_fn)
+F08_CALLBACK(comm_null_copy_fn)
+F08_CALLBACK(comm_null_delete_fn)
+F08_CALLBACK(type_dup_fn)
+F08_CALLBACK(type_null_copy_fn)
+F08_CALLBACK(type_null_delete_fn)
+F08_CALLBACK(win_dup_fn)
+F08_CALLBACK(win_null_copy_fn)
+F08_CALLBACK(win_null_delete_fn)
+F08_CALLBACK(conversion_fn_null)
+F08_CALLBACK(conversion_fn_null_c)
+
+#define SIZEOF(name, bytes) \
+    void name(const void *x, FINT *size, FINT *ierror) { \
+        (void)x; \
+        *size = bytes; \
+        if (ierror) *ierror = MPI_SUCCESS; \
+    }
+#define SIZEOF_BOTH(letter, bytes) \
+    SIZEOF(__mpi_sizeofs_MOD_mpi_sizeof_##letter, bytes) \
+    SIZEOF(__mpi_sizeofs_MOD_mpi_sizeof_##letter##v, bytes)
+SIZEOF_BOTH(ch, 1)
+SIZEOF_BOTH(cx, 8)
+SIZEOF_BOTH(d, 8)
+SIZEOF_BOTH(i, 4)
+SIZEOF_BOTH(i1, 1)
+SIZEOF_BOTH(i2, 2)
+SIZEOF_BOTH(i8, 8)
+SIZEOF_BOTH(l, 4)
+SIZEOF_BOTH(r, 4)
+SIZEOF(__mpi_f08_types_MOD_mpi_sizeof_character, 1)
+SIZEOF(__mpi_f08_types_MOD_mpi_sizeof_logical, 4)
+SIZEOF(__mpi_f08_types_MOD_mpi_sizeof_xint8, 1)
+SIZEOF(__mpi_f08_types_MOD_mpi_sizeof_xint16, 2)
+SIZEOF(__mpi_f08_types_MOD_mpi_sizeof_xint32, 4)
+SIZEOF(__mpi_f08_types_MOD_mpi_sizeof_xint64, 8)
+SIZEOF(__mpi_f08_types_MOD_mpi_sizeof_xreal32, 4)
+SIZEOF(__mpi_f08_types_MOD_mpi_sizeof_xreal64, 8)
+SIZEOF(__mpi_f08_types_MOD_mpi_sizeof_xreal128, 16)
+SIZEOF(__mpi_f08_types_MOD_mpi_sizeof_xcomplex32, 8)
+SIZEOF(__mpi_f08_types_MOD_mpi_sizeof_xcomplex64, 16)
+SIZEOF(__mpi_f08_types_MOD_mpi_sizeof_xcomplex128, 32)
+
+#define STATUS_COPY(name) \
+    void name(const MPI_Status *from, MPI_Status *to, FINT *ierror) { \
+        *to = *from; \
+        if (ierror) *ierror = MPI_SUCCESS; \
+    }
+STATUS_COPY(__mpi_f08_types_MOD_mpi_status_f082f)
+STATUS_COPY(__mpi_f08_types_MOD_mpi_status_f2f08)
+#endif

@@ -1,0 +1,166 @@
+/* Sections of arrays with gaps between their elements: a datatype describes them, so that they are sent and received in place. */
+#include "section.h"
+
+#include <stdio.h>
+
+/* Without dimensions of one element, and with as few dimensions as describe the same places. */
+static STRIDED simplified(const STRIDED *section) {
+    STRIDED simple = {.base = section->base, .element = section->element, .rank = 0};
+    int i;
+    for (i = 0; i < section->rank; i++) {
+        ptrdiff_t extent = section->dimension[i].extent, stride = section->dimension[i].stride;
+        int last = simple.rank - 1;
+        if (extent == 1) continue;
+        if (last >= 0 && stride == simple.dimension[last].stride * simple.dimension[last].extent && extent > 0) {
+            simple.dimension[last].extent *= extent;
+        } else {
+            simple.dimension[simple.rank].extent = extent;
+            simple.dimension[simple.rank].stride = stride;
+            simple.rank++;
+        }
+    }
+    return simple;
+}
+
+static MPI_Count elements(const STRIDED *section, int dimensions) {
+    MPI_Count count = 1;
+    int i;
+    for (i = 0; i < dimensions; i++) count *= section->dimension[i].extent;
+    return count;
+}
+
+/* The size of a datatype whose elements follow each other without gaps, or 0. */
+static MPI_Count dense_size(MPI_Datatype datatype) {
+    MPI_Count size, lb, extent, true_lb, true_extent;
+    if (PMPI_Type_size_c(datatype, &size) != MPI_SUCCESS) return 0;
+    if (PMPI_Type_get_extent_c(datatype, &lb, &extent) != MPI_SUCCESS) return 0;
+    if (PMPI_Type_get_true_extent_c(datatype, &true_lb, &true_extent) != MPI_SUCCESS) return 0;
+    return lb == 0 && true_lb == 0 && extent == size && true_extent == size ? size : 0;
+}
+
+/* The first `count` elements of the innermost `dimensions`, as a datatype to be freed. */
+static MPI_Datatype first_elements(const STRIDED *section, int dimensions, MPI_Count count, MPI_Datatype unit) {
+    MPI_Datatype rows, inner, both[2];
+    MPI_Count row, full, left, places[2] = {0, 0}, lengths[2] = {1, 1};
+    if (dimensions == 0) {
+        PMPI_Type_dup(unit, &rows);
+        return rows;
+    }
+    row = elements(section, dimensions - 1);
+    full = count / row;
+    left = count % row;
+    inner = first_elements(section, dimensions - 1, row, unit);
+    PMPI_Type_create_hvector_c(full, 1, section->dimension[dimensions - 1].stride, inner, &rows);
+    PMPI_Type_free(&inner);
+    if (left == 0) return rows;
+    both[0] = rows;
+    both[1] = first_elements(section, dimensions - 1, left, unit);
+    places[1] = full * section->dimension[dimensions - 1].stride;
+    PMPI_Type_create_struct_c(2, lengths, places, both, &rows);
+    PMPI_Type_free(&both[0]);
+    PMPI_Type_free(&both[1]);
+    return rows;
+}
+
+/* A buffer that C refuses with an error of the datatype. */
+static SECTION refused(const STRIDED *section) {
+    return (SECTION){.address = section->base, .datatype = MPI_DATATYPE_NULL, .refused = 1};
+}
+
+SECTION section_block(const STRIDED *section, MPI_Count count, MPI_Datatype datatype) {
+    STRIDED places = *section;
+    SECTION made = {.address = section->base, .count = 1, .is_made = 1};
+    MPI_Datatype unit = datatype;
+    MPI_Count size;
+    int i;
+    if (count <= 0) return (SECTION){.address = section->base, .count = count, .datatype = datatype};
+    size = dense_size(datatype);
+    if (size == 0) {
+        SECTION wrong = refused(section);
+        wrong.count = count;
+        /* A datatype that is wrong by itself is C's to refuse. */
+        if (PMPI_Type_size_c(datatype, &size) != MPI_SUCCESS || size == 0) wrong.datatype = datatype;
+        else fprintf(stderr, "isthmus: an array section that is not contiguous takes datatypes without gaps only: copy the section\n");
+        return wrong;
+    }
+    if (size < (MPI_Count)places.element && (MPI_Count)places.element % size == 0) {
+        /* Several items of the datatype make an element. */
+        if (places.rank == MOST_DIMENSIONS) return refused(section);
+        for (i = places.rank; i > 0; i--) places.dimension[i] = places.dimension[i - 1];
+        places.dimension[0].extent = (ptrdiff_t)((MPI_Count)places.element / size);
+        places.dimension[0].stride = (ptrdiff_t)size;
+        places.rank++;
+    } else if (size > (MPI_Count)places.element && size % (MPI_Count)places.element == 0) {
+        count *= size / (MPI_Count)places.element;
+        PMPI_Type_contiguous((int)places.element, MPI_BYTE, &unit);
+    } else if (size != (MPI_Count)places.element) {
+        fprintf(stderr, "isthmus: an array section that is not contiguous has elements of %zu bytes, the datatype %lld: copy the section\n",
+                places.element, (long long)size);
+        return refused(section);
+    }
+    places = simplified(&places);
+    made.datatype = first_elements(&places, places.rank, count, unit);
+    PMPI_Type_commit(&made.datatype);
+    if (unit != datatype) PMPI_Type_free(&unit);
+    return made;
+}
+
+/* Copy between a section and contiguous memory. */
+static void copy(const STRIDED *section, char *contiguous, int to_section) {
+    ptrdiff_t at[MOST_DIMENSIONS] = {0};
+    char *place = section->base;
+    MPI_Count left = elements(section, section->rank);
+    while (left-- > 0) {
+        int i;
+        if (to_section) memcpy(place, contiguous, section->element);
+        else memcpy(contiguous, place, section->element);
+        contiguous += section->element;
+        for (i = 0; i < section->rank; i++) {
+            place += section->dimension[i].stride;
+            if (++at[i] < section->dimension[i].extent) break;
+            place -= section->dimension[i].stride * section->dimension[i].extent;
+            at[i] = 0;
+        }
+    }
+}
+
+SECTION section_whole(const STRIDED *section, int waits, int writes) {
+    SECTION copied = {.datatype = MPI_BYTE, .writes = writes};
+    if (!waits) return refused(section);
+    copied.copy = malloc(section->element * (size_t)elements(section, section->rank));
+    copied.of = malloc(sizeof *section);
+    if (!copied.copy || !copied.of) abort();
+    *copied.of = *section;
+    copy(section, copied.copy, 0);
+    copied.address = copied.copy;
+    return copied;
+}
+
+SECTION section_many(const STRIDED *section, MPI_Datatype datatype, int waits, int writes) {
+    STRIDED places = simplified(section);
+    if (places.rank == 1 && places.dimension[0].stride > 0 && dense_size(datatype) == (MPI_Count)places.element) {
+        SECTION made = {.address = section->base, .is_made = 1};
+        PMPI_Type_create_resized(datatype, 0, places.dimension[0].stride, &made.datatype);
+        PMPI_Type_commit(&made.datatype);
+        return made;
+    }
+    SECTION copied = section_whole(section, waits, writes);
+    if (!copied.refused) copied.datatype = datatype;
+    return copied;
+}
+
+void section_done(SECTION *section) {
+    if (section->is_made) PMPI_Type_free(&section->datatype);
+    if (section->copy) {
+        if (section->writes) copy(section->of, section->copy, 1);
+        free(section->copy);
+        free(section->of);
+    }
+}
+
+int refuse(const char *procedure, MPI_Comm comm) {
+    fprintf(stderr, "isthmus: %s takes no array section of several strides, nor one whose elements it computes with: copy the section, or call the blocking procedure\n",
+            procedure);
+    PMPI_Comm_call_errhandler(comm, MPI_ERR_BUFFER);
+    return MPI_ERR_BUFFER;
+}

@@ -1,0 +1,166 @@
+//! The Fortran libraries, compiled from C (docs/decisions/0140), and the modules, for the gfortran that is there.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::process::{root, show, target};
+use crate::tools::{self, Tool};
+
+/// A library: its name, other names, the C library that it calls, and what its sources are compiled with.
+struct Library {
+    name: &'static str,
+    links: &'static [&'static str],
+    on: &'static str,
+    flags: &'static [&'static str],
+}
+
+const LIBRARIES: [Library; 2] = [
+    Library {
+        name: "libmpifort_abi.so.1",
+        links: &["libmpifort_abi.so"],
+        on: "libmpi_abi.so.1",
+        flags: &[],
+    },
+    // Debian's MPICH calls the same library by the second name.
+    Library {
+        name: "libmpifort.so.12",
+        links: &["libmpifort.so", "libmpichfort.so.12", "libmpichfort.so"],
+        on: "libmpi.so.12",
+        flags: &["-DMPICH_ABI"],
+    },
+];
+
+/// A source, and the options it is compiled with, each time to an object of its own.
+const SOURCES: [(&str, &[&[&str]]); 8] = [
+    ("variables.c", &[&[]]),
+    ("convert.c", &[&[]]),
+    ("section.c", &[&[]]),
+    ("predefined.c", &[&[]]),
+    ("entries.c", &[&[], &["-DPROFILING"]]),
+    ("by_hand.c", &[&[], &["-DPROFILING"]]),
+    ("callbacks.c", &[&[], &["-DPROFILING"]]),
+    (
+        "choice.c",
+        &[
+            &[],
+            &["-DPROFILING"],
+            &["-DGFORTRAN_DESCRIPTOR"],
+            &["-DGFORTRAN_DESCRIPTOR", "-DPROFILING"],
+        ],
+    ),
+];
+
+/// Compile and link the libraries into `lib`, where the C libraries are.
+pub fn libraries(lib: &Path) -> Result<()> {
+    for library in &LIBRARIES {
+        let objects = target().join("fortran").join(library.name);
+        std::fs::create_dir_all(&objects).with_context(|| format!("cannot make {}", objects.display()))?;
+        let mut all = Vec::new();
+        let mut sources = SOURCES.to_vec();
+        if library.flags.contains(&"-DMPICH_ABI") {
+            sources.push(("mpich_constants.c", &[&[]]));
+        }
+        for (source, variants) in sources {
+            for flags in variants {
+                let object = objects.join(format!("{source}{}.o", flags.concat()));
+                compile(source, &[library.flags, flags].concat(), &object)?;
+                all.push(object);
+            }
+        }
+        let new = lib.join(format!("{}.new", library.name));
+        let mut cc = compiler();
+        cc.args([
+            "-shared",
+            "-Wl,-z,defs",
+            "-Wl,-z,relro",
+            "-Wl,-z,nodelete",
+            "-Wl,-rpath,$ORIGIN",
+        ])
+        .arg(format!("-Wl,-soname,{}", library.name))
+        .args(&all)
+        .arg(lib.join(library.on))
+        .args(["-lpthread", "-o"])
+        .arg(&new);
+        run(cc, library.name)?;
+        std::fs::rename(&new, lib.join(library.name)).with_context(|| format!("cannot write {}", library.name))?;
+        for link in library.links {
+            let path = lib.join(link);
+            // There may be one from before.
+            let _ = std::fs::remove_file(&path);
+            std::os::unix::fs::symlink(library.name, &path)
+                .with_context(|| format!("cannot link {}", path.display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Compile a source, unless the object is newer than all of them.
+fn compile(source: &str, flags: &[&str], object: &Path) -> Result<()> {
+    let folder = root().join("fortran/library");
+    if is_current(object, &folder)? {
+        return Ok(());
+    }
+    let mut cc = compiler();
+    cc.args([
+        "-std=gnu11",
+        "-O2",
+        "-g",
+        "-fPIC",
+        "-Wall",
+        "-Wextra",
+        "-Wno-attribute-alias",
+        "-Wno-unused-function",
+    ])
+    .args(flags)
+    .arg("-I")
+    .arg(root().join("include"))
+    .arg("-c")
+    .arg(folder.join(source))
+    .arg("-o")
+    .arg(object);
+    run(cc, source)
+}
+
+fn is_current(object: &Path, folder: &Path) -> Result<bool> {
+    let time = |path: &Path| std::fs::metadata(path).and_then(|found| found.modified());
+    let Ok(made) = time(object) else { return Ok(false) };
+    let mut sources: Vec<PathBuf> = vec![root().join("include/mpi.h"), root().join("xtask/src/fortran.rs")];
+    for entry in std::fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
+        sources.push(entry?.path());
+    }
+    for source in sources {
+        if time(&source)? >= made {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn compiler() -> Command {
+    Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()))
+}
+
+fn run(mut cc: Command, what: &str) -> Result<()> {
+    let output = cc.output().context("cannot run cc: install a C compiler")?;
+    ensure!(
+        output.status.success(),
+        "cannot compile {what}:\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Ok(())
+}
+
+/// Make the modules of an installation for gfortran, which is installed where we may. Without it they are made later.
+pub fn modules(prefix: &Path) -> Result<()> {
+    tools::want(&[Tool::Fortran]);
+    if !Tool::Fortran.is_there() {
+        println!(
+            "no gfortran: the Fortran modules are not made; {}/bin/isthmus fortran makes them",
+            prefix.display()
+        );
+        return Ok(());
+    }
+    show(Command::new(prefix.join("bin/isthmus")).args(["fortran", "--fc", "gfortran"]))
+}

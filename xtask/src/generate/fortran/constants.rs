@@ -1,0 +1,102 @@
+//! Constants as Fortran has them.
+
+use anyhow::{Context, Result};
+
+use super::super::standard::{Constant, Library, Standard};
+
+/// What a constant is in Fortran.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Type {
+    Integer,
+    /// `INTEGER(KIND=MPI_OFFSET_KIND)`
+    Offset,
+    /// A handle of this type.
+    Handle(&'static str),
+}
+
+/// A constant with its value.
+pub struct Value<'a> {
+    pub name: &'a str,
+    pub of: Type,
+    pub value: i64,
+}
+
+const HANDLES: [&str; 11] = [
+    "MPI_Comm",
+    "MPI_Datatype",
+    "MPI_Errhandler",
+    "MPI_File",
+    "MPI_Group",
+    "MPI_Info",
+    "MPI_Message",
+    "MPI_Op",
+    "MPI_Request",
+    "MPI_Session",
+    "MPI_Win",
+];
+
+/// Kinds of constants that Fortran has by another way, or not.
+const NOT: [&str; 8] = [
+    "bind",
+    "cb_safety",
+    "fortran_status",
+    "pvar_class",
+    "scope",
+    "source_order",
+    "tool_error",
+    "verbosity",
+];
+
+/// The constants that are values in Fortran.
+pub fn values(standard: &Standard, library: Library) -> Result<Vec<Value<'_>>> {
+    let all: Vec<&Constant> = standard
+        .sections
+        .iter()
+        .flat_map(|section| &section.constants)
+        .collect();
+    let mut found = Vec::new();
+    for constant in &all {
+        let of = match constant.c_type.as_str() {
+            _ if NOT.contains(&constant.kind.as_str()) => continue,
+            "int" => Type::Integer,
+            "MPI_Offset" => Type::Offset,
+            other => match HANDLES.iter().find(|one| **one == other) {
+                Some(handle) => Type::Handle(handle),
+                None => continue,
+            },
+        };
+        let Some(value) = value(&all, constant, library)? else {
+            continue;
+        };
+        // C's strings have a zero at their end.
+        let is_length = constant.kind == "limit";
+        // MPICH's predefined keys have a value of their own in Fortran.
+        let is_key = library == Library::Mpich && constant.kind == "keyval" && constant.name != "MPI_KEYVAL_INVALID";
+        let value = value - i64::from(is_length) + i64::from(is_key);
+        found.push(Value {
+            name: &constant.name,
+            of,
+            value,
+        });
+    }
+    Ok(found)
+}
+
+/// The number that a constant or what it is an alias of stands for.
+fn value(all: &[&Constant], constant: &Constant, library: Library) -> Result<Option<i64>> {
+    let text = match library {
+        Library::Standard => &constant.standard,
+        Library::Mpich => &constant.mpich,
+    };
+    let Some(text) = text else { return Ok(None) };
+    if let Some(aliased) = all.iter().find(|one| one.name == *text) {
+        return value(all, aliased, library);
+    }
+    let number = match text.strip_prefix("0x") {
+        Some(digits) => i64::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    number
+        .map(Some)
+        .with_context(|| format!("{}: not a number: {text}", constant.name))
+}

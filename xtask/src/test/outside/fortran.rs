@@ -1,0 +1,79 @@
+//! Fortran programs compiled with the modules and headers of Debian's MPICH: they run on our `libmpichfort.so.12`.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use super::super::suite::Suite;
+use super::{INSTALL, RUN, folder, mpiexec};
+use crate::process::{quiet, root};
+use crate::tools::Tool;
+
+/// Where Debian's packages have files of this processor.
+const HERE: &str = "x86_64-linux-gnu";
+
+/// Our own test programs, as MPICH's modules understand them. Debian has the packages; elsewhere there is nothing to try.
+pub fn run(suite: &mut Suite, prefix: &Path) {
+    const PROGRAMS: [&str; 4] = ["include.f", "module.f90", "f08.f90", "sections.f90"];
+    if !Tool::Fortran.is_there() || !Path::new("/etc/debian_version").exists() || std::env::consts::ARCH != "x86_64" {
+        return;
+    }
+    let unpacked = folder("mpich-fortran");
+    if !suite.step("Debian's MPICH for Fortran is fetched", || fetch(&unpacked)) {
+        return;
+    }
+    for source in PROGRAMS {
+        let name = format!("{source}, compiled with MPICH's modules, runs on our libmpichfort.so.12");
+        suite.step(&name, || program(&unpacked, prefix, source));
+    }
+}
+
+/// The packages' files, without installing them.
+fn fetch(unpacked: &Path) -> Result<()> {
+    const PACKAGES: [&str; 2] = ["libmpich-dev", "libmpich12"];
+    if unpacked.join("usr/include").exists() {
+        return Ok(());
+    }
+    std::fs::create_dir_all(unpacked).with_context(|| format!("cannot make {}", unpacked.display()))?;
+    let mut download = Command::new("apt-get");
+    download.arg("download").args(PACKAGES).current_dir(unpacked);
+    quiet(&mut download, INSTALL)?;
+    for entry in std::fs::read_dir(unpacked)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "deb") {
+            quiet(Command::new("dpkg").arg("-x").arg(&path).arg(unpacked), INSTALL)?;
+        }
+    }
+    Ok(())
+}
+
+fn program(unpacked: &Path, prefix: &Path, source: &str) -> Result<()> {
+    let program = unpacked.join(source).with_extension("program");
+    let mut compile = Command::new("gfortran");
+    compile
+        .args(["-fallow-argument-mismatch", "-w", "-o"])
+        .arg(&program)
+        .arg("-I")
+        .arg(unpacked.join("usr/include").join(HERE).join("mpich"))
+        .arg(root().join("tests/fortran").join(source))
+        .arg("-L")
+        .arg(unpacked.join("usr/lib").join(HERE))
+        .args(["-lmpichfort", "-lmpich"]);
+    quiet(&mut compile, RUN)?;
+    let libraries = quiet(
+        Command::new("ldd")
+            .arg(&program)
+            .env("LD_LIBRARY_PATH", prefix.join("lib")),
+        RUN,
+    )?;
+    let ours = prefix.join("lib/libmpichfort.so.12").display().to_string();
+    ensure!(
+        libraries.contains(&ours),
+        "{source} loads another library than {ours}:\n{libraries}"
+    );
+    for ranks in [1, 2, 4] {
+        quiet(mpiexec(prefix, ranks).arg(&program), RUN)?;
+    }
+    Ok(())
+}
