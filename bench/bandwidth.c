@@ -20,7 +20,7 @@ static MPI_Request requests[2 * WINDOW];
 static void window(int messages, int step)
 {
     int sends = rank == 0 || both, receives = rank == 1 || both, active = 0;
-    counts.due += sends ? (double)messages * size : 0;
+    traffic.due += sends ? (double)messages * size : 0;
     for (int i = 0; receives && i < messages; i++)
         MPI_Irecv(incoming + (size_t)i * (size_t)step, size, MPI_BYTE, peer, TAG, MPI_COMM_WORLD, &requests[active++]);
     for (int i = 0; sends && i < messages; i++)

@@ -48,7 +48,7 @@ static double bytes_due(int root)
 static void blocking(int root)
 {
     MPI_Comm world = MPI_COMM_WORLD;
-    counts.due += bytes_due(root);
+    traffic.due += bytes_due(root);
     switch (what) {
     case BARRIER:
         MPI_Barrier(world);
@@ -86,7 +86,7 @@ static void nonblocking(int root)
 {
     MPI_Comm world = MPI_COMM_WORLD;
     MPI_Request request = MPI_REQUEST_NULL;
-    counts.due += bytes_due(root);
+    traffic.due += bytes_due(root);
     switch (what) {
     case BARRIER:
         MPI_Ibarrier(world, &request);

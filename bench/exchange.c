@@ -64,7 +64,7 @@ static uint64_t words_of(const char *at)
 
 static void exchanges(int count)
 {
-    counts.due += (double)count * neighbours * size;
+    traffic.due += (double)count * neighbours * size;
     for (int i = 0; i < count; i++) {
         for (int d = 0; real && d < neighbours; d++)
             rewrite(outgoing[d], size, (uint64_t)i);

@@ -120,7 +120,7 @@ static void send_message(int by_bare)
     if (by_bare)
         send_bare();
     else
-        counts.due += size, MPI_Send(outgoing, size, MPI_BYTE, !rank, 1, MPI_COMM_WORLD);
+        traffic.due += size, MPI_Send(outgoing, size, MPI_BYTE, !rank, 1, MPI_COMM_WORLD);
 }
 
 static void receive_message(int by_bare)

@@ -124,7 +124,7 @@ int main(int argc, char **argv)
                 begin_count();
                 CALLGRIND_ZERO_STATS;
             }
-            counts.due += all ? (double)size * (ranks - 1) : rank < 2 ? size : 0;
+            traffic.due += all ? (double)size * (ranks - 1) : rank < 2 ? size : 0;
             if (all)
                 MPI_Alltoall(from, size, MPI_BYTE, to, size, MPI_BYTE, MPI_COMM_WORLD);
             else if (rank == 0) {

@@ -42,7 +42,7 @@ static inline int agree(int value)
 
 /* By which way bytes went: the library's counters of bytes (performance variables, MPI-5.0 §15.3), from begin_count to end_count, of all ranks
  * together, beside the bytes that were due. Only where ISTHMUS_BENCH_COUNT is set; a library without such counters prints none. The program adds
- * what each rank sends to `counts.due`; where that is not known it leaves 0 there. */
+ * what each rank sends to `traffic.due`; where that is not known it leaves 0 there. */
 static const char *const counter_names[] = {"eager_bytes",  "block_bytes",    "ring_bytes",   "cma_bytes",  "kmod_bytes", "vmsplice_bytes",
                                             "writev_bytes", "loopback_bytes", "mapped_bytes", "staged_bytes"};
 enum { COUNTERS = sizeof counter_names / sizeof counter_names[0] };
@@ -54,14 +54,14 @@ static struct {
     /* When counting began; later what was counted, and last what is due. */
     unsigned long long before[COUNTERS];
     double due, counted[COUNTERS + 1];
-} counts;
+} traffic;
 
 static inline void read_counters(unsigned long long values[COUNTERS])
 {
     for (int i = 0; i < COUNTERS; i++) {
         values[i] = 0;
-        if (counts.known[i])
-            MPI_T_pvar_read(counts.session, counts.handles[i], &values[i]);
+        if (traffic.known[i])
+            MPI_T_pvar_read(traffic.session, traffic.handles[i], &values[i]);
     }
 }
 
@@ -71,42 +71,42 @@ static inline void begin_count(void)
     int provided, of_handle, index;
     if (!getenv("ISTHMUS_BENCH_COUNT"))
         return;
-    if (!counts.is_open) {
-        counts.is_open = 1;
-        counts.is_on = MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) == MPI_SUCCESS && MPI_T_pvar_session_create(&counts.session) == MPI_SUCCESS;
-        for (int i = 0; counts.is_on && i < COUNTERS; i++)
-            counts.known[i] = MPI_T_pvar_get_index(counter_names[i], MPI_T_PVAR_CLASS_COUNTER, &index) == MPI_SUCCESS &&
-                              MPI_T_pvar_handle_alloc(counts.session, index, NULL, &counts.handles[i], &of_handle) == MPI_SUCCESS &&
-                              MPI_T_pvar_start(counts.session, counts.handles[i]) == MPI_SUCCESS;
+    if (!traffic.is_open) {
+        traffic.is_open = 1;
+        traffic.is_on = MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) == MPI_SUCCESS && MPI_T_pvar_session_create(&traffic.session) == MPI_SUCCESS;
+        for (int i = 0; traffic.is_on && i < COUNTERS; i++)
+            traffic.known[i] = MPI_T_pvar_get_index(counter_names[i], MPI_T_PVAR_CLASS_COUNTER, &index) == MPI_SUCCESS &&
+                              MPI_T_pvar_handle_alloc(traffic.session, index, NULL, &traffic.handles[i], &of_handle) == MPI_SUCCESS &&
+                              MPI_T_pvar_start(traffic.session, traffic.handles[i]) == MPI_SUCCESS;
     }
     MPI_Barrier(MPI_COMM_WORLD);
-    read_counters(counts.before);
-    counts.due = 0;
+    read_counters(traffic.before);
+    traffic.due = 0;
 }
 
 static inline void end_count(void)
 {
     unsigned long long now[COUNTERS];
     double ours[COUNTERS + 1];
-    if (!counts.is_on)
+    if (!traffic.is_on)
         return;
     MPI_Barrier(MPI_COMM_WORLD);
     read_counters(now);
     for (int i = 0; i < COUNTERS; i++)
-        ours[i] = (double)(now[i] - counts.before[i]);
-    ours[COUNTERS] = counts.due;
-    MPI_Reduce(ours, counts.counted, COUNTERS + 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+        ours[i] = (double)(now[i] - traffic.before[i]);
+    ours[COUNTERS] = traffic.due;
+    MPI_Reduce(ours, traffic.counted, COUNTERS + 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
 }
 
 /* In the middle of a result line; on rank 0. */
 static inline void print_counts(void)
 {
-    if (!counts.is_on)
+    if (!traffic.is_on)
         return;
-    printf("due=%.0f ", counts.counted[COUNTERS]);
+    printf("due=%.0f ", traffic.counted[COUNTERS]);
     for (int i = 0; i < COUNTERS; i++)
-        if (counts.known[i])
-            printf("%s=%.0f ", counter_names[i], counts.counted[i]);
+        if (traffic.known[i])
+            printf("%s=%.0f ", counter_names[i], traffic.counted[i]);
 }
 
 /* Does something `count` times, together with the other ranks. */

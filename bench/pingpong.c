@@ -32,7 +32,7 @@ static void talk_with_all(int ranks)
 /* One round: there and back. */
 static void round_clean(void)
 {
-    counts.due += size;
+    traffic.due += size;
     if (rank == 0) {
         MPI_Send(outgoing, size, MPI_BYTE, 1, TAG, MPI_COMM_WORLD);
         MPI_Recv(incoming, size, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -44,7 +44,7 @@ static void round_clean(void)
 
 static void round_real(uint64_t seed)
 {
-    counts.due += size;
+    traffic.due += size;
     if (rank == 0) {
         rewrite(outgoing, size, seed);
         MPI_Send(outgoing, size, MPI_BYTE, 1, TAG, MPI_COMM_WORLD);

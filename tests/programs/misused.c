@@ -161,7 +161,7 @@ static void left(void) {
     if (rank == 0) OK(MPI_Isend(data, 4, MPI_INT, 1, 9, copy, &request));
     OK(MPI_Recv_init(more, 4, MPI_INT, 1 - rank, 9, comm, &request));
     /* Nobody knows when its buffer may be used. */
-    OK(MPI_Irecv(data, 4, MPI_INT, 1 - rank, 8, comm, &request));
+    OK(MPI_Irecv(data + 8, 4, MPI_INT, 1 - rank, 8, comm, &request));
     OK(MPI_Request_free(&request));
     OK(MPI_Send(more, 4, MPI_INT, 1 - rank, 8, comm));
 }

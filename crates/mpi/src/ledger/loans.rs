@@ -8,7 +8,6 @@ use crate::check::sites;
 use crate::error::Result;
 use crate::fail;
 use crate::handle::Handle;
-use crate::win::Win;
 
 /// Numbers of loans have this bit, which handles have not.
 const LOAN: u32 = 1 << 31;
@@ -18,7 +17,8 @@ const MOST: usize = 1 << 14;
 /// A buffer that an operation on a window has.
 pub(super) struct Loan {
     number: u32,
-    win: Handle<Win>,
+    /// The window's handle.
+    win: u32,
     target: usize,
 }
 
@@ -27,13 +27,13 @@ thread_local! {
     static COLLECTED: RefCell<Option<Vec<u32>>> = const { RefCell::new(None) };
 }
 
-/// An operation on `target` of `win` has these buffers; `None`: there are too many. What is fetched must be told to have
+/// An operation on `target` of the window with the handle `win` has these buffers; `None`: there are too many. What is fetched must be told to have
 /// [arrived](arrived).
 ///
 /// # Errors
 /// Another operation under way has them.
 #[cold]
-pub(crate) fn lend(win: Handle<Win>, target: usize, buffers: &[Given<'_>]) -> Result<Option<u32>> {
+pub(crate) fn lend(win: u32, target: usize, buffers: &[Given<'_>]) -> Result<Option<u32>> {
     let mut ledger = ledger();
     let ledger = ledger.get_or_insert_default();
     let buffers: Buffers = buffers.iter().map(Held::new).collect();
@@ -66,12 +66,21 @@ pub(crate) fn arrived(number: u32) {
     }
 }
 
+/// The operation has failed: it has no buffers any more.
+#[cold]
+pub(crate) fn withdraw(number: u32) {
+    if let Some(ledger) = &mut *ledger() {
+        ledger.loans.retain(|loan| loan.number != number);
+        ledger.stop(number);
+    }
+}
+
 /// The operations on these targets of the window are complete at the origin.
 ///
 /// # Errors
 /// A buffer of theirs has been changed.
 #[cold]
-pub(crate) fn give_back(win: Handle<Win>, is_over: impl Fn(usize) -> bool) -> Result<()> {
+pub(crate) fn give_back(win: u32, is_over: impl Fn(usize) -> bool) -> Result<()> {
     let mut ledger = ledger();
     let Some(ledger) = &mut *ledger else { return Ok(()) };
     let mut changed = Ok(());

@@ -43,11 +43,16 @@ fn advance(inside: &mut Entered) -> bool {
     due
 }
 
-/// Run the user code that is due. It may call MPI, and come here again, where what is due anew is run.
+/// Run the user code that is due, for as many requests as there are now: what polls the user may be due again at once. A request is taken off the list
+/// just before it is lent, so that no other thread completes it in between.
 fn call_out() {
     let mut inside = enter();
-    let due = std::mem::take(&mut REQUESTS.get(&mut inside).due);
-    for request in due {
+    for _ in 0..REQUESTS.get(&mut inside).due.len() {
+        let due = &mut REQUESTS.get(&mut inside).due;
+        if due.is_empty() {
+            break;
+        }
+        let request = due.remove(0);
         // One that has ended meanwhile needs nothing.
         let asked = lend(&mut inside, request, |work| {
             work.operation().and_then(|operation| operation.call_out())

@@ -119,17 +119,14 @@ fn transfer(local: Local<'_>, remote: Remote<'_>, win: &Win, way: Way) -> Result
         Way::Get => local.receives(),
     };
     let loan = win.lend(target, [Some(given)])?;
-    win.at(target, remote.disp, remote.datatype, remote.count, |target, at| {
+    let begun = win.at(target, remote.disp, remote.datatype, remote.count, |target, at| {
         if local.datatype.is_contiguous() && remote.datatype.is_contiguous() {
             // SAFETY: the user gives the buffer, of as many bytes; the other one is checked against the window.
             return unsafe { copy(local.buffer, target, at, bytes as usize, win, way) };
         }
         scattered(local, remote, target, at, win, way)
-    })?;
-    match way {
-        Way::Put => Ok(()),
-        Way::Get => win.has_results(loan, target),
-    }
+    });
+    win.has_begun(loan, target, matches!(way, Way::Get), begun)
 }
 
 /// # Safety

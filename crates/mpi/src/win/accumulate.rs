@@ -107,7 +107,7 @@ fn run(local: Option<Local<'_>>, result: Option<Local<'_>>, remote: Remote<'_>, 
         target,
         [local.map(|local| local.sends()), result.map(|result| result.receives())],
     )?;
-    win.at(target, remote.disp, remote.datatype, remote.count, |target, at| {
+    let begun = win.at(target, remote.disp, remote.datatype, remote.count, |target, at| {
         let row = is_row(remote.datatype)
             && [local, result]
                 .into_iter()
@@ -153,11 +153,8 @@ fn run(local: Option<Local<'_>>, result: Option<Local<'_>>, remote: Remote<'_>, 
                 (None, None) => Ok(()),
             }
         })
-    })?;
-    match result {
-        Some(_) => win.has_results(loan, target),
-        None => Ok(()),
-    }
+    });
+    win.has_begun(loan, target, result.is_some(), begun)
 }
 
 /// `MPI_Accumulate`.
@@ -333,7 +330,7 @@ pub unsafe fn compare_and_swap(
         Given::receives(result_addr, 1, datatype),
     ];
     let loan = win.lend(target, given.map(Some))?;
-    win.at(target, target_disp, datatype, 1, |target, at| {
+    let begun = win.at(target, target_disp, datatype, 1, |target, at| {
         let width = datatype.size() as u32;
         // SAFETY: the user gives the buffers, of an element each; the target's is checked against the window.
         unsafe {
@@ -347,8 +344,8 @@ pub unsafe fn compare_and_swap(
             )?;
         }
         Ok(())
-    })?;
-    win.has_results(loan, target)
+    });
+    win.has_begun(loan, target, true, begun)
 }
 
 /// `MPI_Raccumulate`.

@@ -80,24 +80,30 @@ impl Win {
         Ok(())
     }
 
-    /// An operation that is about to begin has these buffers; its [results](Self::has_results) are still to come.
+    /// An operation that is about to begin has these buffers; what comes of it is told to [`Self::has_begun`].
     #[inline]
     pub(super) fn lend<const N: usize>(&self, target: usize, buffers: [Option<Given<'_>>; N]) -> Result<Option<u32>> {
         if !self.is_checked {
             return Ok(None);
         }
         let buffers: Vec<_> = buffers.into_iter().flatten().collect();
-        loans::lend(self.handle(), target, &buffers)
+        loans::lend(self.handle().raw(), target, &buffers)
     }
 
-    /// The operation has begun: wait for its results, which stay as they are from then on.
+    /// The operation has begun, or failed to, and then has no buffers. One that fetches is waited for here: its results stay as they are from then on.
     #[inline]
-    pub(super) fn has_results(&self, loan: Option<u32>, target: usize) -> Result<()> {
-        if let Some(loan) = loan {
-            self.flow.flush_local(|| self.peer(target))?;
-            loans::arrived(loan);
+    pub(super) fn has_begun(&self, loan: Option<u32>, target: usize, fetches: bool, begun: Result<()>) -> Result<()> {
+        let Some(loan) = loan else { return begun };
+        let results = begun.and_then(|()| match fetches {
+            true => Ok(self.flow.flush_local(|| self.peer(target))?),
+            false => Ok(()),
+        });
+        match &results {
+            Ok(()) if fetches => loans::arrived(loan),
+            Ok(()) => {}
+            Err(_) => loans::withdraw(loan),
         }
-        Ok(())
+        results
     }
 
     /// Operations on these targets are complete at the origin.
@@ -107,7 +113,7 @@ impl Win {
     #[inline]
     pub(super) fn end_loans(&self, is_over: impl Fn(usize) -> bool) -> Result<()> {
         if self.is_checked {
-            return loans::give_back(self.handle(), is_over);
+            return loans::give_back(self.handle().raw(), is_over);
         }
         Ok(())
     }
