@@ -45,20 +45,20 @@ static inline int agree(int value)
  * what each rank sends to `traffic.due`; where that is not known it leaves 0 there. */
 static const char *const counter_names[] = {"eager_bytes",  "block_bytes",    "ring_bytes",   "cma_bytes",  "kmod_bytes", "vmsplice_bytes",
                                             "writev_bytes", "loopback_bytes", "mapped_bytes", "staged_bytes"};
-enum { COUNTERS = sizeof counter_names / sizeof counter_names[0] };
+enum { TRAFFIC_COUNTERS = sizeof counter_names / sizeof counter_names[0] };
 
 static struct {
-    int known[COUNTERS], is_open, is_on;
+    int known[TRAFFIC_COUNTERS], is_open, is_on;
     MPI_T_pvar_session session;
-    MPI_T_pvar_handle handles[COUNTERS];
+    MPI_T_pvar_handle handles[TRAFFIC_COUNTERS];
     /* When counting began; later what was counted, and last what is due. */
-    unsigned long long before[COUNTERS];
-    double due, counted[COUNTERS + 1];
+    unsigned long long before[TRAFFIC_COUNTERS];
+    double due, counted[TRAFFIC_COUNTERS + 1];
 } traffic;
 
-static inline void read_counters(unsigned long long values[COUNTERS])
+static inline void read_counters(unsigned long long values[TRAFFIC_COUNTERS])
 {
-    for (int i = 0; i < COUNTERS; i++) {
+    for (int i = 0; i < TRAFFIC_COUNTERS; i++) {
         values[i] = 0;
         if (traffic.known[i])
             MPI_T_pvar_read(traffic.session, traffic.handles[i], &values[i]);
@@ -74,7 +74,7 @@ static inline void begin_count(void)
     if (!traffic.is_open) {
         traffic.is_open = 1;
         traffic.is_on = MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) == MPI_SUCCESS && MPI_T_pvar_session_create(&traffic.session) == MPI_SUCCESS;
-        for (int i = 0; traffic.is_on && i < COUNTERS; i++)
+        for (int i = 0; traffic.is_on && i < TRAFFIC_COUNTERS; i++)
             traffic.known[i] = MPI_T_pvar_get_index(counter_names[i], MPI_T_PVAR_CLASS_COUNTER, &index) == MPI_SUCCESS &&
                               MPI_T_pvar_handle_alloc(traffic.session, index, NULL, &traffic.handles[i], &of_handle) == MPI_SUCCESS &&
                               MPI_T_pvar_start(traffic.session, traffic.handles[i]) == MPI_SUCCESS;
@@ -86,16 +86,16 @@ static inline void begin_count(void)
 
 static inline void end_count(void)
 {
-    unsigned long long now[COUNTERS];
-    double ours[COUNTERS + 1];
+    unsigned long long now[TRAFFIC_COUNTERS];
+    double ours[TRAFFIC_COUNTERS + 1];
     if (!traffic.is_on)
         return;
     MPI_Barrier(MPI_COMM_WORLD);
     read_counters(now);
-    for (int i = 0; i < COUNTERS; i++)
+    for (int i = 0; i < TRAFFIC_COUNTERS; i++)
         ours[i] = (double)(now[i] - traffic.before[i]);
-    ours[COUNTERS] = traffic.due;
-    MPI_Reduce(ours, traffic.counted, COUNTERS + 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+    ours[TRAFFIC_COUNTERS] = traffic.due;
+    MPI_Reduce(ours, traffic.counted, TRAFFIC_COUNTERS + 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
 }
 
 /* In the middle of a result line; on rank 0. */
@@ -103,8 +103,8 @@ static inline void print_counts(void)
 {
     if (!traffic.is_on)
         return;
-    printf("due=%.0f ", traffic.counted[COUNTERS]);
-    for (int i = 0; i < COUNTERS; i++)
+    printf("due=%.0f ", traffic.counted[TRAFFIC_COUNTERS]);
+    for (int i = 0; i < TRAFFIC_COUNTERS; i++)
         if (traffic.known[i])
             printf("%s=%.0f ", counter_names[i], traffic.counted[i]);
 }
