@@ -56,7 +56,7 @@ static struct {
     double due, counted[TRAFFIC_COUNTERS + 1];
 } traffic;
 
-static inline void read_counters(unsigned long long values[TRAFFIC_COUNTERS])
+static inline void read_traffic(unsigned long long values[TRAFFIC_COUNTERS])
 {
     for (int i = 0; i < TRAFFIC_COUNTERS; i++) {
         values[i] = 0;
@@ -80,7 +80,7 @@ static inline void begin_count(void)
                               MPI_T_pvar_start(traffic.session, traffic.handles[i]) == MPI_SUCCESS;
     }
     MPI_Barrier(MPI_COMM_WORLD);
-    read_counters(traffic.before);
+    read_traffic(traffic.before);
     traffic.due = 0;
 }
 
@@ -91,7 +91,7 @@ static inline void end_count(void)
     if (!traffic.is_on)
         return;
     MPI_Barrier(MPI_COMM_WORLD);
-    read_counters(now);
+    read_traffic(now);
     for (int i = 0; i < TRAFFIC_COUNTERS; i++)
         ours[i] = (double)(now[i] - traffic.before[i]);
     ours[TRAFFIC_COUNTERS] = traffic.due;
