@@ -193,7 +193,8 @@ static void datatypes(void) {
     CHECK(CALL(int (*)(int, int64_t, int64_t *, int64_t *), "MPIX_Type_iov_len")(type, 9, &got, &bytes), "a type that is not committed");
     CHECK(!commit(&type), "commit");
     runs_are(type, 3, (Iov[]){{(void *)20, 4}, {0, 12}, {(void *)36, 8}});
-    CHECK(CALL(int (*)(int, int64_t, int64_t *, int64_t *), "MPIX_Type_iov_len")(type, -1, &got, &bytes), "a negative count");
+    CHECK(CALL(int (*)(int, int64_t, int64_t *, int64_t *), "MPIX_Type_iov_len")(type, -2, &got, &bytes), "a negative count");
+    CHECK(!CALL(int (*)(int, int64_t, int64_t *, int64_t *), "MPIX_Type_iov_len")(type, -1, &got, &bytes) && got == 3 && bytes == 24, "all of it");
     CHECK(!release(&type), "free");
     CHECK(!CALL(int (*)(int, int, int *), "MPI_Type_contiguous")(0, INT, &type) && !commit(&type), "an empty type");
     runs_are(type, 1, (Iov[]){{0, 0}});

@@ -143,6 +143,15 @@ static void at_the_origin(void) {
     OK(MPI_Win_flush_local(rank, win));
     data[0]++;
     wrong(MPI_ERR_BUFFER, MPI_Win_flush(other, win));
+    /* A flush ends an operation with a request, too. */
+    right(MPI_Rput(data, 1, MPI_INT, other, 60, 1, MPI_INT, win, &request));
+    OK(MPI_Win_flush(other, win));
+    data[0]++;
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    /* What is compared may lie where the result goes. */
+    int next = 1;
+    right(MPI_Compare_and_swap(&next, more + 7, more + 7, MPI_INT, other, 62, win));
+    OK(MPI_Win_flush(other, win));
     int sum = 0, one = 1;
     right(MPI_Fetch_and_op(&one, &sum, MPI_INT, other, 50, MPI_SUM, win));
     wrong(MPI_ERR_BUFFER, MPI_Fetch_and_op(&one, &sum, MPI_INT, other, 51, MPI_SUM, win));

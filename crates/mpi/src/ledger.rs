@@ -374,6 +374,7 @@ impl Ledger {
     /// It ends; what it was, and whether it was active.
     fn stop(&mut self, request: u32) -> Option<(Holder, bool)> {
         let mut holder = self.holders.remove(&request)?;
+        self.loans.retain(|loan| loan.number != request);
         let was_active = std::mem::take(&mut holder.is_active);
         if was_active {
             for pieces in holder.buffers.iter().filter_map(|held| held.pieces.as_ref()) {

@@ -162,7 +162,11 @@ extern "C-unwind" fn type_iov_len(
 ) -> c_int {
     entry::enter::<A>("MPIX_Type_iov_len", Scope::Process, || {
         let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
-        let most = argument::count(max_iov_bytes, "max_iov_bytes")?;
+        // As in MPICH: all of it.
+        let most = match max_iov_bytes {
+            -1 => i64::MAX,
+            bytes => argument::count(bytes, "max_iov_bytes")?,
+        };
         let runs_place = argument::place(iov_len, "iov_len")?;
         let (runs, bytes) = procedures::type_iov_len(datatype, most)?;
         runs_place.put(runs);

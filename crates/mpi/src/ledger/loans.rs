@@ -16,7 +16,8 @@ const MOST: usize = 1 << 14;
 
 /// A buffer that an operation on a window has.
 pub(super) struct Loan {
-    number: u32,
+    /// Or the operation's request.
+    pub(super) number: u32,
     /// The window's handle.
     win: u32,
     target: usize,
@@ -24,7 +25,7 @@ pub(super) struct Loan {
 
 thread_local! {
     /// The loans of a call of this thread whose request is to have them.
-    static COLLECTED: RefCell<Option<Vec<u32>>> = const { RefCell::new(None) };
+    static COLLECTED: RefCell<Option<Vec<Loan>>> = const { RefCell::new(None) };
 }
 
 /// An operation on `target` of the window with the handle `win` has these buffers; `None`: there are too many. What is fetched must be told to have
@@ -46,11 +47,8 @@ pub(crate) fn lend(win: u32, target: usize, buffers: &[Given<'_>]) -> Result<Opt
     let mut holder = Holder::new(buffers, sites::here());
     ledger.begin(&mut holder, number);
     ledger.holders.insert(number, holder);
-    let collected =
-        COLLECTED.with_borrow_mut(|collected| collected.as_mut().map(|collected| collected.push(number)).is_some());
-    if !collected {
-        ledger.loans.push(Loan { number, win, target });
-    }
+    let loan = Loan { number, win, target };
+    COLLECTED.with_borrow_mut(|collected| collected.as_mut().unwrap_or(&mut ledger.loans).push(loan));
     Ok(Some(number))
 }
 
@@ -70,7 +68,6 @@ pub(crate) fn arrived(number: u32) {
 #[cold]
 pub(crate) fn withdraw(number: u32) {
     if let Some(ledger) = &mut *ledger() {
-        ledger.loans.retain(|loan| loan.number != number);
         ledger.stop(number);
     }
 }
@@ -107,15 +104,24 @@ pub(crate) fn give_back(win: u32, is_over: impl Fn(usize) -> bool) -> Result<()>
     changed
 }
 
-/// Start an operation on a window whose request has its buffers.
+/// Start an operation on a window whose request has its buffers, until it is complete, or the operation is by a flush or by the end of its epoch.
 pub(crate) fn by_request<Q>(start: impl FnOnce() -> Result<Handle<Q>>) -> Result<Handle<Q>> {
     COLLECTED.set(Some(Vec::new()));
     let started = start();
     let loans = COLLECTED.take().unwrap_or_default();
     let mut ledger = ledger();
     let Some(ledger) = &mut *ledger else { return started };
-    let holders = loans.into_iter().filter_map(|number| ledger.stop(number));
-    let buffers: Buffers = holders.flat_map(|(holder, _)| holder.buffers).collect();
+    let mut buffers = Buffers::new();
+    for loan in loans {
+        let Some((holder, _)) = ledger.stop(loan.number) else {
+            continue;
+        };
+        buffers.extend(holder.buffers);
+        if let Ok(request) = &started {
+            let number = request.raw();
+            ledger.loans.push(Loan { number, ..loan });
+        }
+    }
     if let Ok(request) = &started {
         let request = request.raw();
         for (held, pieces) in buffers.iter().filter_map(|held| Some((held, held.pieces.as_ref()?))) {

@@ -135,15 +135,22 @@ impl Operation for Generalized {
 /// Ask how the operation is. Not from within another such question: what is asked may call MPI, and be slow.
 fn poll(theirs: &Theirs) {
     static ASKING: AtomicBool = AtomicBool::new(false);
+    /// The function may end by an exception.
+    struct Asking;
+    impl Drop for Asking {
+        fn drop(&mut self) {
+            // SYNC: polling-the-user
+            ASKING.store(false, Ordering::Release);
+        }
+    }
     // SYNC: polling-the-user
     if ASKING.swap(true, Ordering::Acquire) {
         return;
     }
+    let _asking = Asking;
     if let Some(poll) = &theirs.functions.poll {
         theirs.check(poll(theirs.extra));
     }
-    // SYNC: polling-the-user
-    ASKING.store(false, Ordering::Release);
 }
 
 fn answer(function: &str, code: i32) -> Result<()> {

@@ -324,12 +324,14 @@ pub unsafe fn compare_and_swap(
         datatype,
     };
     win.record(target, remote, Access::Accumulate)?;
+    // What is compared may lie where the result goes (MPI-5.0 §12.3.4): it is read first.
+    let is_apart = compare_addr.addr().abs_diff(result_addr.addr()) >= datatype.size() as usize;
     let given = [
-        Given::sends(origin_addr, 1, datatype),
-        Given::sends(compare_addr, 1, datatype),
-        Given::receives(result_addr, 1, datatype),
+        Some(Given::sends(origin_addr, 1, datatype)),
+        is_apart.then(|| Given::sends(compare_addr, 1, datatype)),
+        Some(Given::receives(result_addr, 1, datatype)),
     ];
-    let loan = win.lend(target, given.map(Some))?;
+    let loan = win.lend(target, given)?;
     let begun = win.at(target, target_disp, datatype, 1, |target, at| {
         let width = datatype.size() as u32;
         // SAFETY: the user gives the buffers, of an element each; the target's is checked against the window.

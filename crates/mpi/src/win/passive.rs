@@ -61,10 +61,9 @@ pub fn win_unlock(rank: i32, win: &Win) -> Result<()> {
     win.forget_own(std::iter::once(target));
     let released = win.release(target, how);
     win.epochs.unlocked(target);
-    flushed.and(released)?;
-    win.end_loans(|other| other == target)?;
+    let ended = win.end_loans(|other| other == target);
     rma::serve_others();
-    Ok(())
+    flushed.and(released).and(ended)
 }
 
 #[cold]
@@ -124,9 +123,11 @@ pub fn win_flush(rank: i32, win: &Win) -> Result<()> {
     let target = win.member("rank", rank)?;
     win.admit_passive(target)?;
     rma::serve_others();
-    win.flush_target(target)?;
+    let flushed = win.flush_target(target);
+    let ended = win.end_loans(|other| other == target);
+    flushed?;
     win.forget_own(std::iter::once(target));
-    win.end_loans(|other| other == target)
+    ended
 }
 
 /// `MPI_Win_flush_all`.
@@ -134,9 +135,11 @@ pub fn win_flush(rank: i32, win: &Win) -> Result<()> {
 pub fn win_flush_all(win: &Win) -> Result<()> {
     check_locked(win, "MPI_Win_flush_all")?;
     rma::serve_others();
-    win.flow.flush_all()?;
+    let flushed = win.flow.flush_all();
+    let ended = win.end_loans(|_| true);
+    flushed?;
     win.forget_own(0..win.size);
-    win.end_loans(|_| true)
+    ended
 }
 
 /// `MPI_Win_flush_local`: buffers of what was started to one target may be used again. They may as soon as a call returns, but for results that
@@ -149,8 +152,10 @@ pub fn win_flush_local(rank: i32, win: &Win) -> Result<()> {
     rma::serve_others();
     let target = win.member("rank", rank)?;
     win.admit_passive(target)?;
-    win.flow.flush_local(|| win.peer(target))?;
-    win.end_loans(|other| other == target)
+    let flushed = win.flow.flush_local(|| win.peer(target));
+    let ended = win.end_loans(|other| other == target);
+    flushed?;
+    ended
 }
 
 /// `MPI_Win_flush_local_all`.
@@ -158,8 +163,10 @@ pub fn win_flush_local(rank: i32, win: &Win) -> Result<()> {
 pub fn win_flush_local_all(win: &Win) -> Result<()> {
     rma::serve_others();
     check_locked(win, "MPI_Win_flush_local_all")?;
-    win.flow.flush_local_all()?;
-    win.end_loans(|_| true)
+    let flushed = win.flow.flush_local_all();
+    let ended = win.end_loans(|_| true);
+    flushed?;
+    ended
 }
 
 #[inline]
