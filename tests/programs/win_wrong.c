@@ -148,7 +148,7 @@ static void at_the_origin(void) {
     OK(MPI_Win_flush(other, win));
     data[0]++;
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
-    /* What is compared may lie where the result goes. */
+    /* The compare buffer may be the result buffer. */
     int next = 1;
     right(MPI_Compare_and_swap(&next, more + 7, more + 7, MPI_INT, other, 62, win));
     OK(MPI_Win_flush(other, win));

@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(grid.map(|(ranks, cpus)| Cpus::of(ranks, cpus)), expected);
     }
 
-    /// What is found of a thread that is asked ten times a second, of each of which it waits for a CPU for so many milliseconds.
+    /// Answers for a thread that is asked ten times a second, and waited for a CPU for so many milliseconds of each tenth.
     fn found(waited: &[u64]) -> Vec<bool> {
         let mut turns = Turns {
             asked: Duration::ZERO,

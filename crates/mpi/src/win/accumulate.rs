@@ -324,7 +324,7 @@ pub unsafe fn compare_and_swap(
         datatype,
     };
     win.record(target, remote, Access::Accumulate)?;
-    // What is compared may lie where the result goes (MPI-5.0 §12.3.4): it is read first.
+    // The compare buffer may be the result buffer (MPI-5.0 §12.3.4): it is read first.
     let is_apart = compare_addr.addr().abs_diff(result_addr.addr()) >= datatype.size() as usize;
     let given = [
         Some(Given::sends(origin_addr, 1, datatype)),
