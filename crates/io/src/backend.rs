@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::failure::{Failure, Result};
 
-/// A file that is open. Calls may do less than is asked for, as the system's do: [`read`] and [`write`] do the rest.
+/// A file that is open. Calls may do less than is asked for, as the system's do: [`read()`] and [`write()`] do the rest.
 pub trait Backend: Send + Sync {
     /// Read to `into` from `offset` on: how many bytes; none at the end of the file. May block as long as the device takes.
     fn read(&self, into: &mut [u8], offset: u64) -> io::Result<usize>;
