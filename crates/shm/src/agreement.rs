@@ -131,7 +131,10 @@ impl Board<'_> {
                 value = Some(value.map_or(own, |value| combine(value, own)));
                 acknowledged = acknowledged.min((word >> 32 & FAILURES) as u32);
             } else if !has_failed(member, 0) {
-                return None;
+                // It may have left since, after a decision.
+                // SYNC: agreement
+                let now = place.load(Ordering::Acquire);
+                return is_of(now, turn).then(|| (unpack(now), false));
             }
         }
         let unacknowledged = (0..self.words.len()).any(|member| has_failed(member, acknowledged));
