@@ -251,6 +251,7 @@ pub fn paper() -> Paper {
                     &and_module(&[RING_PAIRWISE, CMA_PAIRWISE, CHOSEN], KMOD_PAIRWISE),
                     (32, "alltoall", collective_sizes()),
                 )],
+                baseline: "ring",
                 ..collective(
                     "Figure 11: all-to-all on 32 ranks, pairwise exchange",
                     "alltoall",
