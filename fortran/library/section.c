@@ -62,9 +62,9 @@ static MPI_Datatype first_elements(const STRIDED *section, int dimensions, MPI_C
     return rows;
 }
 
-/* A buffer that C refuses with an error of the datatype. */
+/* A buffer that C refuses with an error of the datatype: of no elements it would take any. */
 static SECTION refused(const STRIDED *section) {
-    return (SECTION){.address = section->base, .datatype = MPI_DATATYPE_NULL, .refused = 1};
+    return (SECTION){.address = section->base, .count = 1, .datatype = MPI_DATATYPE_NULL, .refused = 1};
 }
 
 SECTION section_block(const STRIDED *section, MPI_Count count, MPI_Datatype datatype) {

@@ -89,13 +89,15 @@ typedef struct {
 
 #endif
 
-/* Are there gaps between the elements? An array of unknown size (its last extent is negative) has none. */
+/* Are there gaps between the elements? An array of unknown size (its last extent is -1) has none in that dimension; of what is not allocated only the
+ * address is known. */
 static inline int has_gaps(const DESCRIPTOR *descriptor) {
     ptrdiff_t next = (ptrdiff_t)ELEMENT_(descriptor);
     int i, gaps = 0;
+    if (!BASE(descriptor)) return 0;
     for (i = 0; i < RANK_(descriptor); i++) {
         ptrdiff_t extent = EXTENT_(descriptor, i);
-        if (extent <= 0) return gaps && extent < 0;
+        if (extent <= 0) return gaps && extent == -1 && i == RANK_(descriptor) - 1;
         gaps |= extent > 1 && STRIDE_(descriptor, i) != next;
         next *= extent;
     }

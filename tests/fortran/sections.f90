@@ -15,6 +15,9 @@ program sections
   type(pair) :: pairs(10), others(10)
   complex :: z(6, 2), w(6, 2)
   real :: x(10), y(10)
+  real, allocatable :: at_root(:, :)
+  double precision :: longer(10)
+  type(MPI_Datatype) :: triple
   call MPI_Init()
   call MPI_Comm_rank(MPI_COMM_WORLD, rank)
   call MPI_Comm_size(MPI_COMM_WORLD, ranks)
@@ -97,6 +100,20 @@ program sections
   call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN)
   call MPI_Iallreduce(y(::3), x(::3), 4, MPI_REAL, MPI_MAX, MPI_COMM_WORLD, requests(1), ierr)
   call check(ierr == MPI_ERR_BUFFER, 'a refused section')
+  ! So is a datatype that does not fill elements: nothing is sent.
+  longer = 1
+  call MPI_Type_contiguous(3, MPI_INTEGER, triple)
+  call MPI_Type_commit(triple)
+  call MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN)
+  call MPI_Send(longer(::2), 2, triple, 0, 1, MPI_COMM_SELF, ierr)
+  call check(ierr == MPI_ERR_TYPE, 'a datatype that does not fill elements')
+  call MPI_Type_free(triple)
+  ! What is allocated at the root only, and an empty section of several dimensions.
+  if (rank == 0) allocate (at_root(1, ranks))
+  y = rank
+  call MPI_Gather(y, 1, MPI_REAL, at_root, 1, MPI_REAL, 0, MPI_COMM_WORLD)
+  if (rank == 0) call check(at_root(1, ranks) == ranks - 1, 'an array that is allocated at the root')
+  call MPI_Allreduce(MPI_IN_PLACE, from(1:7:2, 5:1, 1), 0, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD)
   call MPI_Finalize()
 contains
   subroutine assumed_size(a, n)
