@@ -163,6 +163,7 @@ static void left(void) {
     /* Nobody knows when its buffer may be used. */
     OK(MPI_Irecv(data + 8, 4, MPI_INT, 1 - rank, 8, comm, &request));
     OK(MPI_Request_free(&request));
+    OK(MPI_Barrier(comm));
     OK(MPI_Send(more, 4, MPI_INT, 1 - rank, 8, comm));
 }
 
