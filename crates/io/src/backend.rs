@@ -32,6 +32,11 @@ pub trait Backend: Send + Sync {
     /// Let others.
     fn unlock(&self, range: Range<u64>) -> io::Result<()>;
 
+    /// Was it opened to be read from, too? If not, no window of it can be read to be written back.
+    fn is_readable(&self) -> bool {
+        true
+    }
+
     /// May other nodes see it, so that what they read can be old unless the bytes are locked (NFS)?
     fn is_cached_elsewhere(&self) -> bool {
         false

@@ -110,6 +110,10 @@ impl<B: Backend> Backend for Fault<B> {
         self.inner.unlock(range)
     }
 
+    fn is_readable(&self) -> bool {
+        self.inner.is_readable()
+    }
+
     fn is_cached_elsewhere(&self) -> bool {
         self.inner.is_cached_elsewhere()
     }

@@ -35,13 +35,13 @@ impl Access<'_> {
             return Ok(());
         }
         let end = position + memory.bytes();
-        let whole = self.view.offset_of(position)..self.view.offset_of(end - 1) + 1;
+        let whole = self.view.span(position, end);
         let sieves = self.hints.ds_write == Choice::Enable;
         let _lock = match self.locked || sieves {
             true => Some(Lock::take(self.file, whole.clone(), true)?),
             false => None,
         };
-        if sieves && whole.end - whole.start > memory.bytes() {
+        if sieves && self.file.is_readable() && whole.end - whole.start > memory.bytes() {
             return self.write_windows(memory, position, end);
         }
         let mut buffer = Vec::new();
@@ -97,7 +97,7 @@ impl Access<'_> {
             return Ok(0);
         }
         let end = position + memory.bytes();
-        let whole = self.view.offset_of(position)..self.view.offset_of(end - 1) + 1;
+        let whole = self.view.span(position, end);
         let _lock = match self.locked {
             true => Some(Lock::take(self.file, whole.clone(), false)?),
             false => None,

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::backend::Backend;
 
@@ -16,6 +16,7 @@ use crate::backend::Backend;
 pub struct Posix {
     file: File,
     is_cached_elsewhere: bool,
+    is_readable: bool,
     /// Locks of threads of this process: to the system a descriptor's locks are those of one owner.
     held: Mutex<Vec<(Range<u64>, bool)>>,
 }
@@ -64,27 +65,27 @@ impl Posix {
         }
         Ok(Self {
             is_cached_elsewhere: kind_of_system(&file) == Some(NFS),
+            is_readable: how.read,
             file,
             held: Mutex::default(),
         })
     }
 
-    /// Is another lock of this process in the way?
-    fn hold(&self, range: &Range<u64>, exclusive: bool) -> bool {
-        let mut held = self.held.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let meets = |other: &Range<u64>| other.start < range.end && range.start < other.end;
-        if held.iter().any(|(other, alone)| (exclusive || *alone) && meets(other)) {
-            return false;
-        }
-        held.push((range.clone(), exclusive));
-        true
+    /// The locks of this process's threads. Who changes them tells the system before another thread looks.
+    fn held(&self) -> MutexGuard<'_, Vec<(Range<u64>, bool)>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn release(&self, range: &Range<u64>) {
-        let mut held = self.held.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some(at) = held.iter().position(|(other, _)| other == range) {
-            held.swap_remove(at);
+    /// Write zeros from the end of the file on until it has this size.
+    fn fill(&self, size: u64) -> io::Result<()> {
+        let zeros = [0; 16 << 10];
+        let mut end = self.size()?;
+        while end < size {
+            let step = (size - end).min(zeros.len() as u64) as usize;
+            self.file.write_all_at(&zeros[..step], end)?;
+            end += step as u64;
         }
+        Ok(())
     }
 
     fn set_lock(&self, range: &Range<u64>, kind: i32) -> io::Result<()> {
@@ -102,6 +103,26 @@ impl Posix {
             Ok(())
         }
     }
+}
+
+/// The parts of a range that no lock of these covers. To the system the locks of a descriptor have one owner: it is told of these parts only, so
+/// that what another thread has locked stays locked.
+fn uncovered(range: Range<u64>, held: &[(Range<u64>, bool)]) -> Vec<Range<u64>> {
+    let mut others: Vec<&Range<u64>> = held.iter().map(|(other, _)| other).collect();
+    others.sort_by_key(|other| other.start);
+    let mut parts = Vec::new();
+    let mut at = range.start;
+    for other in others {
+        let next = other.start.min(range.end);
+        if at < next {
+            parts.push(at..next);
+        }
+        at = at.max(other.end);
+    }
+    if at < range.end {
+        parts.push(at..range.end);
+    }
+    parts
 }
 
 /// The magic number of the file system that a file is on.
@@ -138,9 +159,8 @@ impl Backend for Posix {
         }
         let error = io::Error::last_os_error();
         match error.raw_os_error() {
-            // A file system that cannot: the size is what programs see of it.
-            Some(libc::EOPNOTSUPP) if self.size()? < size => self.resize(size),
-            Some(libc::EOPNOTSUPP) => Ok(()),
+            // A file system that cannot: it has room for what is written.
+            Some(libc::EOPNOTSUPP) => self.fill(size),
             _ => Err(error),
         }
     }
@@ -157,25 +177,33 @@ impl Backend for Posix {
         if range.is_empty() {
             return Ok(());
         }
-        if !self.hold(&range, exclusive) {
+        let mut held = self.held();
+        let meets = |other: &Range<u64>| other.start < range.end && range.start < other.end;
+        if held.iter().any(|(other, alone)| (exclusive || *alone) && meets(other)) {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        let kind = if exclusive { libc::F_WRLCK } else { libc::F_RDLCK };
-        self.set_lock(&range, kind).inspect_err(|_| self.release(&range))
+        self.set_lock(&range, if exclusive { libc::F_WRLCK } else { libc::F_RDLCK })?;
+        held.push((range, exclusive));
+        Ok(())
     }
 
     fn unlock(&self, range: Range<u64>) -> io::Result<()> {
         if range.is_empty() {
             return Ok(());
         }
-        // What another thread reads under a lock of its own would lose it: only the last one tells the system.
-        self.release(&range);
-        let held = self.held.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let meets = |other: &Range<u64>| other.start < range.end && range.start < other.end;
-        if held.iter().any(|(other, _)| meets(other)) {
-            return Ok(());
+        let mut held = self.held();
+        if let Some(at) = held.iter().position(|(other, _)| *other == range) {
+            held.swap_remove(at);
         }
-        self.set_lock(&range, libc::F_UNLCK)
+        let mut done = Ok(());
+        for part in uncovered(range, &held) {
+            done = done.and(self.set_lock(&part, libc::F_UNLCK));
+        }
+        done
+    }
+
+    fn is_readable(&self) -> bool {
+        self.is_readable
     }
 
     fn is_cached_elsewhere(&self) -> bool {
@@ -224,6 +252,39 @@ mod tests {
         other.try_lock(10..20, true).expect("beside it");
         drop(held);
         other.try_lock(5..6, true).expect("free again");
+        std::fs::remove_file(path).expect("made above");
+    }
+
+    #[test]
+    fn locks_of_threads_that_overlap_end_each_with_its_own_part() {
+        let path = scratch("overlap");
+        let one = Posix::open(&path, NEW).expect("a file");
+        let other = Posix::open(&path, NEW).expect("a file");
+        let first = Lock::take(&one, 0..10, false).expect("free");
+        let second = Lock::take(&one, 5..15, false).expect("shared");
+        let within = Lock::take(&one, 6..8, false).expect("shared");
+        drop(first);
+        other.try_lock(0..5, true).expect("given back");
+        assert!(other.try_lock(5..6, true).is_err() && other.try_lock(9..10, true).is_err());
+        drop(second);
+        assert!(other.try_lock(6..8, true).is_err());
+        other.try_lock(5..6, true).expect("given back");
+        other.try_lock(8..15, true).expect("given back");
+        drop(within);
+        other.try_lock(6..8, true).expect("given back");
+        std::fs::remove_file(path).expect("made above");
+    }
+
+    #[test]
+    fn a_file_is_filled_to_its_size() {
+        let path = scratch("fill");
+        let file = Posix::open(&path, NEW).expect("a file");
+        write(&file, b"isthmus", 0).expect("room");
+        file.fill(40_000).expect("room");
+        file.fill(3).expect("nothing to do");
+        let mut back = [1; 8];
+        assert_eq!((file.size().expect("open"), read(&file, &mut back, 0)), (40_000, Ok(8)));
+        assert_eq!(&back, b"isthmus\0");
         std::fs::remove_file(path).expect("made above");
     }
 

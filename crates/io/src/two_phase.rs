@@ -5,14 +5,14 @@
 //! strategy", IPPS 1993; Thakur, Gropp, Lusk, Frontiers 1999). A part is gone through in rounds, one buffer each. Where the ranks' parts of the
 //! file do not interleave, each accesses its own.
 //!
-//! What ranks agree on: everyone's range, the file's size as rank 0 sees it, rank 0's hints, and whether anybody has met an error, before and after.
+//! What ranks agree on: everyone's range, the file's size (the greatest that a rank sees: what a rank has written before it called is there), rank 0's hints, and whether anybody has met an error, before and after.
 //! So all go through the same rounds, and return the same class of error.
 
 mod pieces;
 
 use isthmus_datatype::error::Error;
 
-use crate::backend::Backend;
+use crate::backend::{Backend, Lock};
 use crate::error::Result;
 use crate::failure::Failure;
 use crate::hints::{Choice, Hints};
@@ -120,8 +120,8 @@ fn verdict(
         .unwrap_or(error))
 }
 
-/// What ranks say of themselves before an access: where it begins and ends, what is wrong, the size of the file, and hints.
-type Said = [u64; 9];
+/// What ranks say of themselves before an access: where it begins and ends, what is wrong, the size of the file, hints, and how much it moves.
+type Said = [u64; 10];
 
 const FIRST: usize = 0;
 const END: usize = 1;
@@ -133,6 +133,8 @@ const BUFFER: usize = 6;
 const UNIT: usize = 7;
 /// Bytes of a piece, in the mean.
 const PIECE: usize = 8;
+/// Bytes of the access.
+const BYTES: usize = 9;
 
 /// Pieces of so many bytes are written and read by each rank itself, on one node: a call of the system costs less than to send them first.
 const LONG: u64 = 16 << 10;
@@ -147,7 +149,7 @@ struct Plan {
 }
 
 /// How many ranks of so many, on so many nodes, write and read for the others, if nobody says.
-pub fn usual_aggregators(size: usize, nodes: usize) -> usize {
+fn usual_aggregators(size: usize, nodes: usize) -> usize {
     size.min(2 * nodes.max(1))
 }
 
@@ -178,6 +180,11 @@ pub fn aggregators(exchange: &impl Exchange, hints: &Hints) -> usize {
 }
 
 const PAGE: u64 = 4096;
+
+/// Where the file ends, as all have it.
+fn file_end(said: &[Said]) -> u64 {
+    said.iter().map(|part| part[SIZE]).max().unwrap_or(0)
+}
 
 impl Plan {
     /// The plan for what all have said; `None`: each rank makes its own access.
@@ -212,11 +219,20 @@ impl Plan {
             .collect();
         let buffer = said[0][BUFFER].max(1);
         let longest = borders.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
+        let rounds = longest.div_ceil(buffer);
+        // No more windows than these hold any data: most rounds would move nothing, of what is few bytes far apart.
+        let useful = ranges().fold(0_u64, |sum, part| {
+            let windows = part[BYTES].div_ceil(part[PIECE].max(1)) + part[BYTES].div_ceil(buffer);
+            sum.saturating_add(windows)
+        });
+        if rounds > useful {
+            return None;
+        }
         Some(Self {
             aggregators: ranks,
             borders,
             buffer,
-            rounds: longest.div_ceil(buffer),
+            rounds,
         })
     }
 
@@ -256,7 +272,12 @@ impl Part<'_> {
     }
 
     /// Agree with the others; how the access is made.
-    async fn begin(&mut self, exchange: &impl Exchange, choice: Choice) -> Result<(Option<Plan>, Vec<Said>)> {
+    async fn begin(&mut self, exchange: &impl Exchange, writes: bool) -> Result<(Option<Plan>, Vec<Said>)> {
+        let choice = if writes {
+            self.hints.cb_write
+        } else {
+            self.hints.cb_read
+        };
         let bytes = self.memory.bytes();
         if self.refused.is_none() && bytes > 0 && self.view.is_empty() {
             self.refused = Some(crate::fail!(Arg, "{}: there is no data in the view", self.path));
@@ -268,13 +289,13 @@ impl Part<'_> {
             choice
         };
         let is_some = self.refused.is_none() && bytes > 0;
+        let span = match is_some {
+            true => self.view.span(self.position, self.position + bytes),
+            false => 0..0,
+        };
         let own = [
-            if is_some { self.view.offset_of(self.position) } else { 0 },
-            if is_some {
-                self.view.offset_of(self.position + bytes - 1) + 1
-            } else {
-                0
-            },
+            span.start,
+            span.end,
             told(self.refused.as_ref(), size.err()),
             size.unwrap_or(0),
             choice as u64,
@@ -286,6 +307,7 @@ impl Part<'_> {
             } else {
                 0
             },
+            if is_some { bytes } else { 0 },
         ];
         let mut said = exchange.gather(own).await?;
         let own = self
@@ -297,7 +319,28 @@ impl Part<'_> {
         if said.iter().any(|part| part[MODE] == Choice::Disable as u64) {
             said[0][MODE] = Choice::Disable as u64;
         }
+        if !writes {
+            // Nothing is asked for that is not there.
+            let end = file_end(&said);
+            for range in &mut said {
+                range[END] = range[END].min(end.max(range[FIRST]));
+            }
+        }
         Ok((Plan::of(exchange, &said), said))
+    }
+
+    /// Write these runs of the file, out of a buffer that begins at an offset of it.
+    fn write_runs(&self, runs: &[(u64, u64)], buffer: &[u8], start: u64) -> crate::failure::Result<()> {
+        // Where a rank writes back what lies between its pieces, all who write take the lock.
+        let span = runs.first().zip(runs.last());
+        let span = span.filter(|_| self.hints.ds_write == Choice::Enable);
+        let span = span.map(|(first, last)| first.0..last.0 + last.1);
+        let _lock = span.map(|span| Lock::take(self.file, span, true)).transpose()?;
+        for (offset, length) in runs {
+            let at = (offset - start) as usize;
+            crate::backend::write(self.file, &buffer[at..at + *length as usize], *offset)?;
+        }
+        Ok(())
     }
 
     /// Agree on how it went.
@@ -420,8 +463,7 @@ fn covered(pieces: &[Series]) -> Vec<(u64, u64)> {
 
 /// Write every rank's memory. All members call; blocks in the device only.
 pub async fn write(exchange: &impl Exchange, mut part: Part<'_>) -> Result<u64> {
-    let choice = part.hints.cb_write;
-    let (plan, said) = part.begin(exchange, choice).await?;
+    let (plan, said) = part.begin(exchange, true).await?;
     let bytes = part.memory.bytes();
     let Some(plan) = plan else {
         let done = part.access().write(part.memory, part.position);
@@ -498,11 +540,8 @@ pub async fn write(exchange: &impl Exchange, mut part: Part<'_>) -> Result<u64> 
                 rest = behind;
             }
         }
-        for (offset, length) in covered(&pieces) {
-            if failure.is_none() {
-                let at = (offset - window.0) as usize;
-                failure = crate::backend::write(part.file, &buffer[at..at + length as usize], offset).err();
-            }
+        if failure.is_none() {
+            failure = part.write_runs(&covered(&pieces), &buffer, window.0).err();
         }
     }
     part.end(exchange, failure).await?;
@@ -554,19 +593,14 @@ fn packed(memory: &Memory, from: u64, to: u64) -> Vec<u8> {
 
 /// Read to every rank's memory: how many bytes there are for this one before the end of the file. All members call; blocks in the device only.
 pub async fn read(exchange: &impl Exchange, mut part: Part<'_>) -> Result<u64> {
-    let choice = part.hints.cb_read;
-    let (plan, mut said) = part.begin(exchange, choice).await?;
+    let (plan, said) = part.begin(exchange, false).await?;
     let bytes = part.memory.bytes();
     let Some(plan) = plan else {
         let done = part.access().read(part.memory, part.position);
         part.end(exchange, done.err()).await?;
         return Ok(done.unwrap_or(0));
     };
-    // Nothing is asked for that is not there.
-    let end = said[0][SIZE];
-    for range in &mut said {
-        range[END] = range[END].min(end.max(range[FIRST]));
-    }
+    let end = file_end(&said);
     let own = Own {
         from: part.position,
         to: part.view.position_at(end).clamp(part.position, part.position + bytes),

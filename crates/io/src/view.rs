@@ -3,6 +3,7 @@
 //! A view is a filetype that is laid from a displacement on again and again. Its bytes of data are numbered: number `p` is the *position* `p`,
 //! and lies at the *offset* `offset_of(p)` of the file. Offsets grow with positions.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use isthmus_datatype::Type;
@@ -165,6 +166,19 @@ impl View {
         self.runs.partition_point(|run| run.before + run.length <= within)
     }
 
+    /// From the first to the last byte of the file that positions `from..to` have, of which there is one at least.
+    pub fn span(&self, from: u64, to: u64) -> Range<u64> {
+        if self.is_apart {
+            return self.offset_of(from)..self.offset_of(to - 1).saturating_add(1);
+        }
+        // Where a filetype reaches beyond its extent, offsets do not grow.
+        let (start, end) = self.pieces(from, to).fold((u64::MAX, 0), |(start, end), piece| {
+            let behind = piece.offset.saturating_add(piece.length);
+            (piece.offset.min(start), behind.max(end))
+        });
+        start..end
+    }
+
     /// How many bytes of the view's data lie before an offset. Only where positions are [apart](Self::is_apart).
     pub fn position_at(&self, offset: u64) -> u64 {
         let Some(distance) = offset.checked_sub(self.start) else {
@@ -173,7 +187,7 @@ impl View {
         if self.is_contiguous() {
             return distance;
         }
-        if self.size == 0 {
+        if self.size == 0 || self.extent == 0 {
             return 0;
         }
         let (tile, within) = (distance / self.extent, distance % self.extent);
@@ -338,5 +352,20 @@ mod tests {
         assert_eq!(code(View::new(0, &pair, &int())), 13);
         let overlapping = Type::derived(int().shape().repeated(2, 2).expect("small"));
         assert!(!View::new(0, &int(), &overlapping).expect("can be read").is_apart());
+    }
+
+    #[test]
+    fn filetypes_that_reach_beyond_their_extent_have_a_span() {
+        // Integers at bytes 0 and 100, and the next two from the extent on.
+        let far = |extent| {
+            let shape = int()
+                .shape()
+                .repeated(2, 100)
+                .and_then(|shape| shape.resized(0, extent));
+            View::new(0, &int(), &Type::derived(shape.expect("small"))).expect("can be read")
+        };
+        assert_eq!(far(4).span(4, 12), 4..104);
+        assert_eq!(far(0).span(4, 12), 0..104);
+        assert_eq!(far(0).position_at(50), 0);
     }
 }

@@ -1,6 +1,9 @@
 //! All ranks of a group as threads, against a model of the file.
 
+use std::io;
+use std::ops::Range;
 use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Barrier, Mutex};
 use std::task::{Context, Poll, Waker};
@@ -207,5 +210,153 @@ fn an_error_of_one_is_an_error_of_all() {
             let error = now(read(&exchange, part(refused))).expect_err("refused");
             assert_eq!(error.code(), Class::Count as i32);
         });
+    }
+}
+
+/// A file as one rank sees it, with what is particular to that rank.
+struct Seen<'a> {
+    file: &'a Posix,
+    /// It saw the file before the others had written.
+    is_early: bool,
+    accesses: &'a AtomicU64,
+    locks: &'a AtomicU64,
+}
+
+impl Backend for Seen<'_> {
+    fn read(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.accesses.fetch_add(1, Ordering::Relaxed);
+        self.file.read(into, offset)
+    }
+
+    fn write(&self, from: &[u8], offset: u64) -> io::Result<usize> {
+        self.accesses.fetch_add(1, Ordering::Relaxed);
+        self.file.write(from, offset)
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        if self.is_early { Ok(0) } else { self.file.size() }
+    }
+
+    fn resize(&self, size: u64) -> io::Result<()> {
+        self.file.resize(size)
+    }
+
+    fn allocate(&self, size: u64) -> io::Result<()> {
+        self.file.allocate(size)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.file.sync()
+    }
+
+    fn try_lock(&self, range: Range<u64>, exclusive: bool) -> io::Result<()> {
+        self.locks.fetch_add(1, Ordering::Relaxed);
+        self.file.try_lock(range, exclusive)
+    }
+
+    fn unlock(&self, range: Range<u64>) -> io::Result<()> {
+        self.file.unlock(range)
+    }
+}
+
+#[test]
+fn a_read_ends_where_the_rank_that_came_last_sees_the_end() {
+    let posix = file();
+    crate::backend::write(&posix, &[7; 120], 0).expect("room");
+    let (accesses, locks) = (AtomicU64::new(0), AtomicU64::new(0));
+    let hints = Hints {
+        cb_read: Choice::Enable,
+        ..Hints::default()
+    };
+    each_rank(3, |exchange| {
+        let view = view(exchange.rank, 3, 4, 0);
+        let file = Seen {
+            file: &posix,
+            is_early: exchange.rank == 0,
+            accesses: &accesses,
+            locks: &locks,
+        };
+        let memory = Memory::owned(vec![0; 16]);
+        let part = Part {
+            file: &file,
+            path: "file",
+            view: &view,
+            hints: &hints,
+            memory: &memory,
+            position: 0,
+            locked: false,
+            refused: None,
+        };
+        assert_eq!(now(read(&exchange, part)), Ok(16));
+        assert_eq!(memory.into_owned(), [7; 16]);
+    });
+}
+
+#[test]
+fn bytes_far_apart_do_not_take_a_round_for_each_window_between() {
+    let posix = file();
+    let (accesses, locks) = (AtomicU64::new(0), AtomicU64::new(0));
+    let hints = Hints {
+        cb_buffer: 16,
+        cb_write: Choice::Enable,
+        ..Hints::default()
+    };
+    each_rank(2, |exchange| {
+        // Two bytes each, 2^40 from one another.
+        let view = view(exchange.rank, 2, 1, (1 << 40) - 2);
+        let file = Seen {
+            file: &posix,
+            is_early: false,
+            accesses: &accesses,
+            locks: &locks,
+        };
+        let memory = Memory::owned(vec![1; 2]);
+        let part = Part {
+            file: &file,
+            path: "file",
+            view: &view,
+            hints: &hints,
+            memory: &memory,
+            position: 0,
+            locked: false,
+            refused: None,
+        };
+        assert_eq!(now(write(&exchange, part)), Ok(2));
+    });
+    assert_eq!(accesses.into_inner(), 4);
+}
+
+#[test]
+fn aggregators_take_the_lock_where_ranks_write_back_what_lies_between() {
+    for (choice, locked) in [(Choice::Enable, true), (Choice::Automatic, false)] {
+        let posix = file();
+        let (accesses, locks) = (AtomicU64::new(0), AtomicU64::new(0));
+        let hints = Hints {
+            cb_write: Choice::Enable,
+            ds_write: choice,
+            ..Hints::default()
+        };
+        each_rank(3, |exchange| {
+            let view = view(exchange.rank, 3, 4, 5);
+            let file = Seen {
+                file: &posix,
+                is_early: false,
+                accesses: &accesses,
+                locks: &locks,
+            };
+            let memory = Memory::owned(vec![1; 16]);
+            let part = Part {
+                file: &file,
+                path: "file",
+                view: &view,
+                hints: &hints,
+                memory: &memory,
+                position: 0,
+                locked: false,
+                refused: None,
+            };
+            assert_eq!(now(write(&exchange, part)), Ok(16));
+        });
+        assert_eq!(locks.into_inner() > 0, locked);
     }
 }
