@@ -709,6 +709,7 @@ static void infos(void) {
     ROW("10", MPI_ERR_ARG, MPI_Info_get_nthkey(info, 0, text));
     ROW("10", MPI_ERR_ARG, MPI_Info_get_nthkey(info, -1, text));
     MPI_Info copy;
+    ROW("10", MPI_ERR_INFO, MPI_Info_dup(MPI_INFO_NULL, &copy));
     ROW("10", MPI_ERR_INFO, MPI_Info_dup(stale_info, &copy));
     copy = MPI_INFO_NULL;
     ROW("10", MPI_ERR_INFO, MPI_Info_free(&copy));

@@ -10,13 +10,11 @@ use super::rust::{self, Width};
 use super::standard::{Direction, Length, Parameter, Procedure};
 
 /// Handles that need not name anything: null handles have names, and some arguments matter at leaders only.
-const UNRESOLVED: [(&str, &str); 14] = [
+const UNRESOLVED: [(&str, &str); 13] = [
     ("MPI_Comm_get_name", "comm"),
     ("MPI_Intercomm_create", "peer_comm"),
     ("MPI_Intercomm_create_from_groups", "remote_group"),
     ("MPI_Type_get_name", "datatype"),
-    // As MPICH, whose PnetCDF gives it the null handle.
-    ("MPI_Info_dup", "info"),
     // They mean nothing if the operation is `MPI_NO_OP`.
     ("MPI_Get_accumulate", "origin_datatype"),
     ("MPI_Rget_accumulate", "origin_datatype"),

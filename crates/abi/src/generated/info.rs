@@ -36,8 +36,9 @@ unsafe fn info_dup<A: Abi>(info: CHandle<A>, newinfo: *mut CHandle<A>) -> c_int 
     entry::any_time::<A>("MPI_Info_dup", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
+            let info = A::handle_in::<Info>(info).resolve("info")?;
             let newinfo_place = HandlePlace::<A>::at(newinfo, "newinfo")?;
-            let newinfo = procedures::info_dup(A::handle_in::<Info>(info))?;
+            let newinfo = procedures::info_dup(info)?;
             newinfo_place.put(newinfo);
             Ok(())
         }
