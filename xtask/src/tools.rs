@@ -33,7 +33,7 @@ pub enum Tool {
     Libfabric,
     /// Linear algebra on many processes, which Global Arrays find at run time.
     Scalapack,
-    /// HDF5 and PnetCDF, built for MPICH.
+    /// HDF5, built for MPICH.
     ParallelFiles,
     /// Slurm's daemons and commands.
     Slurm,
@@ -61,7 +61,7 @@ impl Tool {
             Self::Python => "Python 3 with venv and headers",
             Self::Libfabric => "libfabric",
             Self::Scalapack => "ScaLAPACK for MPICH's ABI",
-            Self::ParallelFiles => "HDF5 and PnetCDF for MPICH's ABI",
+            Self::ParallelFiles => "HDF5 for MPICH's ABI",
             Self::Slurm => "Slurm",
             Self::Qemu => "qemu for x86",
             Self::Headers => "the headers of a Linux kernel",
@@ -83,7 +83,7 @@ impl Tool {
             Self::Python => &["python3", "python3-venv", "python3-dev"],
             Self::Libfabric => &["libfabric1"],
             Self::Scalapack => &["libscalapack-mpich2.2", "libopenblas0-pthread"],
-            Self::ParallelFiles => &["libhdf5-mpich-103-1", "libpnetcdf0d"],
+            Self::ParallelFiles => &["libhdf5-mpich-103-1"],
             Self::Slurm => &[
                 "slurmctld",
                 "slurmd",
@@ -123,9 +123,7 @@ impl Tool {
             }
             Self::Libfabric => has_library("libfabric.so.1"),
             Self::Scalapack => has_library("libscalapack-mpich.so.2.2"),
-            Self::ParallelFiles => ["libhdf5_mpich.so.103", "libpnetcdf.so.0d"]
-                .into_iter()
-                .all(has_library),
+            Self::ParallelFiles => ["libhdf5_mpich.so.103"].into_iter().all(has_library),
             Self::Slurm => ["munged", "slurmctld", "slurmd", "srun"].into_iter().all(found),
             Self::Qemu => found(kmod::QEMU),
             Self::Headers => found("make") && found("gcc") && kmod::newest().is_some(),

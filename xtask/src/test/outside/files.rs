@@ -1,5 +1,5 @@
-//! HDF5 and PnetCDF, as Debian built them for MPICH: programs that know MPICH's header write and read one file from several ranks, on our
-//! `libmpi.so.12`.
+//! HDF5, as Debian built it for MPICH: a program that knows MPICH's header writes and reads one file from several ranks, on our
+//! `libmpi.so.12`. (Debian's PnetCDF is built for Open MPI.)
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,15 +12,15 @@ use crate::process::{quiet, root};
 use crate::tools::{self, Tool};
 
 /// Headers only: what runs comes by [`Tool::ParallelFiles`].
-const HEADERS: [&str; 3] = ["libmpich-dev", "libhdf5-mpich-dev", "libpnetcdf-dev"];
+const HEADERS: [&str; 2] = ["libmpich-dev", "libhdf5-mpich-dev"];
 
-/// A program, and what it is linked with.
-const PROGRAMS: [(&str, &str); 2] = [("hdf5", "libhdf5_mpich.so.103"), ("netcdf", "libpnetcdf.so.0d")];
+/// The program, and what it is linked with.
+const PROGRAM: (&str, &str) = ("hdf5", "libhdf5_mpich.so.103");
 
-/// Both, on 1 to 4 ranks.
+/// The program, on 1 to 4 ranks.
 pub fn run(suite: &mut Suite, prefix: &Path) {
     let mut headers = None;
-    if !suite.step("HDF5 and PnetCDF for MPICH install", || {
+    if !suite.step("HDF5 for MPICH installs", || {
         tools::need(&[Tool::C, Tool::ParallelFiles])?;
         headers = Some(unpacked()?);
         Ok(())
@@ -28,12 +28,11 @@ pub fn run(suite: &mut Suite, prefix: &Path) {
         return;
     }
     let Some(headers) = headers else { return };
-    for (name, library) in PROGRAMS {
-        suite.step(&format!("a file of {library} from 1 to 4 ranks"), || {
-            let program = compiled(&headers, prefix, name, library)?;
-            (1..=4).try_for_each(|ranks| write_and_read(prefix, &program, ranks))
-        });
-    }
+    let (name, library) = PROGRAM;
+    suite.step(&format!("a file of {library} from 1 to 4 ranks"), || {
+        let program = compiled(&headers, prefix, name, library)?;
+        (1..=4).try_for_each(|ranks| write_and_read(prefix, &program, ranks))
+    });
 }
 
 /// The headers, where they are after this.
