@@ -19,7 +19,10 @@ int main(int argc, char **argv) {
         first = size - 1;
         OK(MPI_Comm_dup(MPI_COMM_SELF, &part));
     }
+    /* A death while a survivor is still in a collective call would be an error of that call. */
     OK(MPI_Barrier(MPI_COMM_WORLD));
+    if (rank < first) OK(MPI_Send(&rank, 1, MPI_INT, size - 1, 6, MPI_COMM_WORLD));
+    for (int other = 0; other < first && rank == size - 1; other++) OK(MPI_Recv(&value, 1, MPI_INT, other, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     if (rank == size - 1) MPI_Abort(part, 7);
     if (strcmp(scenario, "waited") == 0) OK(MPI_Recv(&value, 1, MPI_INT, size - 1, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     if (rank >= first) OK(MPI_Recv(&value, 1, MPI_INT, rank, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
