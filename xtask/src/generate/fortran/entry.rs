@@ -153,7 +153,10 @@ fn function(procedure: &Procedure, form: &Form, sections: &[Section]) -> Result<
         let (of, object) = raised_on(&all);
         let name = &procedure.name;
         let refused = refused.join(" || ");
-        writeln!(body, "    code = {refused} ? refuse{of}(\"{name}\", {object}) : {call};")?;
+        writeln!(
+            body,
+            "    code = {refused} ? refuse{of}(\"{name}\", {object}) : {call};"
+        )?;
     }
     body.push_str(&code.after);
     body.push_str("    if (ierror) *ierror = code;\n}\n");
