@@ -15,6 +15,7 @@ fn main() -> ExitCode {
         trial("what_makes_integers_longer_is_refused", Ok(()), refused),
         trial("modules_that_are_missing_are_named_and_made", allowed, other_compiler),
         trial("an_error_ends_the_job_with_its_line", allowed, errors),
+        trial("no_conversion_has_many_names", allowed, no_conversion),
         trial("pkg_config", Ok(()), pkg_config),
     ];
     match programs() {
@@ -84,7 +85,7 @@ fn shows() -> Result<()> {
                 format!("-I{}", prefix().join("include").display()),
                 format!("-L{}", prefix().join("lib").display()),
                 "-lmpifort_abi -lmpi_abi".into(),
-                "lib/isthmus/fortran/".into(),
+                format!("lib/isthmus/fortran/{}/", env!("CARGO_PKG_VERSION")),
             ] {
                 ensure!(
                     text.starts_with("gfortran ") && text.contains(&part),
@@ -106,6 +107,10 @@ fn refused() -> Result<()> {
         ("-fdefault-integer-8", "INTEGER"),
         ("-i8", "INTEGER"),
         ("-r8", "MPI_REAL8"),
+        ("-finteger-4-integer-8", "INTEGER"),
+        ("-freal-4-real-8", "MPI_REAL8"),
+        ("-integer-size 64", "INTEGER"),
+        ("-real-size 64", "MPI_REAL8"),
     ] {
         let run = Run::program(command("mpifort"))
             .words(option)
@@ -118,6 +123,11 @@ fn refused() -> Result<()> {
             run.err
         );
     }
+    let shown = Run::program(command("mpifort"))
+        .words("-fc=ifx -show -integer-size 32 a.f90")
+        .succeed()?
+        .out;
+    ensure!(shown.starts_with("ifx -integer-size 32 a.f90 "), "{shown}");
     Ok(())
 }
 
@@ -129,7 +139,9 @@ fn other_compiler() -> Result<()> {
     std::fs::write(&other, text)?;
     Run::program("chmod").words("+x").arg(&other).succeed()?;
     let name = other.display().to_string();
-    let folder_of = prefix().join("lib/isthmus/fortran").join(version.replace(' ', "-"));
+    let all = prefix().join("lib/isthmus/fortran").join(env!("CARGO_PKG_VERSION"));
+    let folder_of = all.join(version.replace(' ', "-"));
+    let default = std::fs::read_link(all.join("default")).context("no modules by default")?;
     let compile = |program: &str| {
         Run::program(command("mpifort"))
             .env("ISTHMUS_FC", &name)
@@ -144,11 +156,30 @@ fn other_compiler() -> Result<()> {
         "no word of {cure}: {}",
         failed.err
     );
+    // An error about something else is not about modules.
+    let wrong = scratch("fortran")?.join("wrong.f90");
+    std::fs::write(&wrong, "program wrong\n  call\nend program\n")?;
+    let failed = Run::program(command("mpifort"))
+        .env("ISTHMUS_FC", &name)
+        .words("-c -o /dev/null")
+        .arg(&wrong)
+        .finish()?;
+    ensure!(
+        failed.code != Some(0) && failed.err.contains("wrong.f90") && !failed.err.contains("isthmus fortran"),
+        "an error of the program: {:?}: {}",
+        failed.code,
+        failed.err
+    );
     Run::program(command("isthmus"))
         .words("fortran --fc")
         .arg(&name)
         .succeed()?;
     let compiled = compile("f08.f90").succeed();
+    let newest = std::fs::read_link(all.join("default"))?;
+    let link = all.join("default.before");
+    std::os::unix::fs::symlink(&default, &link)?;
+    std::fs::rename(&link, all.join("default"))?;
+    ensure!(folder_of.ends_with(&newest), "by default: {}", newest.display());
     std::fs::remove_dir_all(&folder_of).with_context(|| format!("no modules in {}", folder_of.display()))?;
     compiled.map(drop)
 }
@@ -167,6 +198,18 @@ fn errors() -> Result<()> {
     Ok(())
 }
 
+/// Callbacks of MPI's own are known by all of their names.
+fn no_conversion() -> Result<()> {
+    let program = scratch("fortran")?.join("no_conversion");
+    Run::program(command("mpifort"))
+        .words("-O1 -fno-pie -no-pie -o")
+        .arg(&program)
+        .arg(folder().join("fortran/no_conversion.f90"))
+        .succeed()?;
+    let file = scratch("fortran")?.join("no_conversion.data");
+    Run::mpiexec("-n 1").arg(program).arg(file).succeed().map(drop)
+}
+
 fn pkg_config() -> Result<()> {
     for name in ["isthmus-fortran", "mpi-fort"] {
         let text = Run::program("pkg-config")
@@ -176,7 +219,7 @@ fn pkg_config() -> Result<()> {
             .succeed()?
             .out;
         ensure!(
-            text.contains("-lmpifort_abi") && text.contains("fortran/default"),
+            text.contains("-lmpifort_abi") && text.contains(concat!("fortran/", env!("CARGO_PKG_VERSION"), "/default")),
             "{text}"
         );
     }

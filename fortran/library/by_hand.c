@@ -110,10 +110,6 @@ static int is_argvs_null(const char *argv) {
 }
 
 /* Other arguments than root and communicator mean something at the root only. */
-static int is_root(FINT root, MPI_Comm comm) {
-    int rank = -1;
-    return PMPI_Comm_rank(comm, &rank) == MPI_SUCCESS && rank == root;
-}
 
 ENTRY(comm_spawn, COMM_SPAWN)
 (char *command, char *argv, FINT *maxprocs, FINT *info, FINT *root, FINT *comm, FINT *intercomm, FINT *array_of_errcodes,

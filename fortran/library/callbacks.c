@@ -303,11 +303,6 @@ static int extends(MPI_Datatype datatype, MPI_Aint *extent, void *extra) {
     return code;
 }
 
-extern void mpi_conversion_fn_null_(void), mpi_conversion_fn_null_c_(void);
-static int is_null(void *function) {
-    return function == (void *)mpi_conversion_fn_null_ || function == (void *)mpi_conversion_fn_null_c_;
-}
-
 #define REPRESENTATION_ENTRY(function, reads, writes, null) \
     (char *datarep, void *read_fn, void *write_fn, void *extent_fn, ADDRESS *extra_state, FINT *ierror, size_t length) { \
         REPRESENTATION *of = malloc(sizeof *of); \
@@ -318,7 +313,7 @@ static int is_null(void *function) {
         memcpy(&of->write, &write_fn, sizeof(void *)); \
         memcpy(&of->extent, &extent_fn, sizeof(void *)); \
         of->extra = *extra_state; \
-        code = C(function)(name, is_null(read_fn) ? null : reads, is_null(write_fn) ? null : writes, extends, of); \
+        code = C(function)(name, is_null_conversion(read_fn) ? null : reads, is_null_conversion(write_fn) ? null : writes, extends, of); \
         if (code != MPI_SUCCESS) free(of); \
         free(name); \
         if (ierror) *ierror = code; \

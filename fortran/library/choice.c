@@ -387,7 +387,7 @@ CHOICE(gather_init)(DESCRIPTOR *sendbuf, int *sendcount, FINT *sendtype, DESCRIP
     SECTION c_sendbuf = block(sendbuf, *sendcount, datatype_in(*sendtype));
     SECTION c_recvbuf = many(recvbuf, datatype_in(*recvtype), 0, 1);
     MPI_Request c_request = MPI_REQUEST_NULL;
-    code = c_recvbuf.refused ? refuse("MPI_Gather_init", comm_in(*comm)) : C(MPI_Gather_init)(c_sendbuf.address, (int)c_sendbuf.count, c_sendbuf.datatype, c_recvbuf.address, *recvcount, c_recvbuf.datatype, *root, comm_in(*comm), info_in(*info), &c_request);
+    code = (c_recvbuf.refused && is_root(*root, comm_in(*comm))) ? refuse("MPI_Gather_init", comm_in(*comm)) : C(MPI_Gather_init)(c_sendbuf.address, (int)c_sendbuf.count, c_sendbuf.datatype, c_recvbuf.address, *recvcount, c_recvbuf.datatype, *root, comm_in(*comm), info_in(*info), &c_request);
     done(&c_sendbuf);
     done(&c_recvbuf);
     if (code == MPI_SUCCESS) *request = request_out(c_request);
@@ -399,7 +399,7 @@ CHOICE_LARGE(gather_init_c, gather_init)(DESCRIPTOR *sendbuf, MPI_Count *sendcou
     SECTION c_sendbuf = block(sendbuf, *sendcount, datatype_in(*sendtype));
     SECTION c_recvbuf = many(recvbuf, datatype_in(*recvtype), 0, 1);
     MPI_Request c_request = MPI_REQUEST_NULL;
-    code = c_recvbuf.refused ? refuse("MPI_Gather_init", comm_in(*comm)) : C(MPI_Gather_init_c)(c_sendbuf.address, (MPI_Count)c_sendbuf.count, c_sendbuf.datatype, c_recvbuf.address, *recvcount, c_recvbuf.datatype, *root, comm_in(*comm), info_in(*info), &c_request);
+    code = (c_recvbuf.refused && is_root(*root, comm_in(*comm))) ? refuse("MPI_Gather_init", comm_in(*comm)) : C(MPI_Gather_init_c)(c_sendbuf.address, (MPI_Count)c_sendbuf.count, c_sendbuf.datatype, c_recvbuf.address, *recvcount, c_recvbuf.datatype, *root, comm_in(*comm), info_in(*info), &c_request);
     done(&c_sendbuf);
     done(&c_recvbuf);
     if (code == MPI_SUCCESS) *request = request_out(c_request);
@@ -431,7 +431,7 @@ CHOICE(gatherv_init)(DESCRIPTOR *sendbuf, int *sendcount, FINT *sendtype, DESCRI
     SECTION c_sendbuf = block(sendbuf, *sendcount, datatype_in(*sendtype));
     SECTION c_recvbuf = many(recvbuf, datatype_in(*recvtype), 0, 1);
     MPI_Request c_request = MPI_REQUEST_NULL;
-    code = c_recvbuf.refused ? refuse("MPI_Gatherv_init", comm_in(*comm)) : C(MPI_Gatherv_init)(c_sendbuf.address, (int)c_sendbuf.count, c_sendbuf.datatype, c_recvbuf.address, recvcounts, displs, c_recvbuf.datatype, *root, comm_in(*comm), info_in(*info), &c_request);
+    code = (c_recvbuf.refused && is_root(*root, comm_in(*comm))) ? refuse("MPI_Gatherv_init", comm_in(*comm)) : C(MPI_Gatherv_init)(c_sendbuf.address, (int)c_sendbuf.count, c_sendbuf.datatype, c_recvbuf.address, recvcounts, displs, c_recvbuf.datatype, *root, comm_in(*comm), info_in(*info), &c_request);
     done(&c_sendbuf);
     done(&c_recvbuf);
     if (code == MPI_SUCCESS) *request = request_out(c_request);
@@ -443,7 +443,7 @@ CHOICE_LARGE(gatherv_init_c, gatherv_init)(DESCRIPTOR *sendbuf, MPI_Count *sendc
     SECTION c_sendbuf = block(sendbuf, *sendcount, datatype_in(*sendtype));
     SECTION c_recvbuf = many(recvbuf, datatype_in(*recvtype), 0, 1);
     MPI_Request c_request = MPI_REQUEST_NULL;
-    code = c_recvbuf.refused ? refuse("MPI_Gatherv_init", comm_in(*comm)) : C(MPI_Gatherv_init_c)(c_sendbuf.address, (MPI_Count)c_sendbuf.count, c_sendbuf.datatype, c_recvbuf.address, recvcounts, displs, c_recvbuf.datatype, *root, comm_in(*comm), info_in(*info), &c_request);
+    code = (c_recvbuf.refused && is_root(*root, comm_in(*comm))) ? refuse("MPI_Gatherv_init", comm_in(*comm)) : C(MPI_Gatherv_init_c)(c_sendbuf.address, (MPI_Count)c_sendbuf.count, c_sendbuf.datatype, c_recvbuf.address, recvcounts, displs, c_recvbuf.datatype, *root, comm_in(*comm), info_in(*info), &c_request);
     done(&c_sendbuf);
     done(&c_recvbuf);
     if (code == MPI_SUCCESS) *request = request_out(c_request);
@@ -651,7 +651,7 @@ CHOICE(igather)(DESCRIPTOR *sendbuf, int *sendcount, FINT *sendtype, DESCRIPTOR 
     SECTION c_sendbuf = block(sendbuf, *sendcount, datatype_in(*sendtype));
     SECTION c_recvbuf = many(recvbuf, datatype_in(*recvtype), 0, 1);
     MPI_Request c_request = MPI_REQUEST_NULL;
-    code = c_recvbuf.refused ? refuse("MPI_Igather", comm_in(*comm)) : C(MPI_Igather)(c_sendbuf.address, (int)c_sendbuf.count, c_sendbuf.datatype, c_recvbuf.address, *recvcount, c_recvbuf.datatype, *root, comm_in(*comm), &c_request);
+    code = (c_recvbuf.refused && is_root(*root, comm_in(*comm))) ? refuse("MPI_Igather", comm_in(*comm)) : C(MPI_Igather)(c_sendbuf.address, (int)c_sendbuf.count, c_sendbuf.datatype, c_recvbuf.address, *recvcount, c_recvbuf.datatype, *root, comm_in(*comm), &c_request);
     done(&c_sendbuf);
     done(&c_recvbuf);
     if (code == MPI_SUCCESS) *request = request_out(c_request);
@@ -663,7 +663,7 @@ CHOICE_LARGE(igather_c, igather)(DESCRIPTOR *sendbuf, MPI_Count *sendcount, FINT
     SECTION c_sendbuf = block(sendbuf, *sendcount, datatype_in(*sendtype));
     SECTION c_recvbuf = many(recvbuf, datatype_in(*recvtype), 0, 1);
     MPI_Request c_request = MPI_REQUEST_NULL;
-    code = c_recvbuf.refused ? refuse("MPI_Igather", comm_in(*comm)) : C(MPI_Igather_c)(c_sendbuf.address, (MPI_Count)c_sendbuf.count, c_sendbuf.datatype, c_recvbuf.address, *recvcount, c_recvbuf.datatype, *root, comm_in(*comm), &c_request);
+    code = (c_recvbuf.refused && is_root(*root, comm_in(*comm))) ? refuse("MPI_Igather", comm_in(*comm)) : C(MPI_Igather_c)(c_sendbuf.address, (MPI_Count)c_sendbuf.count, c_sendbuf.datatype, c_recvbuf.address, *recvcount, c_recvbuf.datatype, *root, comm_in(*comm), &c_request);
     done(&c_sendbuf);
     done(&c_recvbuf);
     if (code == MPI_SUCCESS) *request = request_out(c_request);
@@ -675,7 +675,7 @@ CHOICE(igatherv)(DESCRIPTOR *sendbuf, int *sendcount, FINT *sendtype, DESCRIPTOR
     SECTION c_sendbuf = block(sendbuf, *sendcount, datatype_in(*sendtype));
     SECTION c_recvbuf = many(recvbuf, datatype_in(*recvtype), 0, 1);
     MPI_Request c_request = MPI_REQUEST_NULL;
-    code = c_recvbuf.refused ? refuse("MPI_Igatherv", comm_in(*comm)) : C(MPI_Igatherv)(c_sendbuf.address, (int)c_sendbuf.count, c_sendbuf.datatype, c_recvbuf.address, recvcounts, displs, c_recvbuf.datatype, *root, comm_in(*comm), &c_request);
+    code = (c_recvbuf.refused && is_root(*root, comm_in(*comm))) ? refuse("MPI_Igatherv", comm_in(*comm)) : C(MPI_Igatherv)(c_sendbuf.address, (int)c_sendbuf.count, c_sendbuf.datatype, c_recvbuf.address, recvcounts, displs, c_recvbuf.datatype, *root, comm_in(*comm), &c_request);
     done(&c_sendbuf);
     done(&c_recvbuf);
     if (code == MPI_SUCCESS) *request = request_out(c_request);
@@ -687,7 +687,7 @@ CHOICE_LARGE(igatherv_c, igatherv)(DESCRIPTOR *sendbuf, MPI_Count *sendcount, FI
     SECTION c_sendbuf = block(sendbuf, *sendcount, datatype_in(*sendtype));
     SECTION c_recvbuf = many(recvbuf, datatype_in(*recvtype), 0, 1);
     MPI_Request c_request = MPI_REQUEST_NULL;
-    code = c_recvbuf.refused ? refuse("MPI_Igatherv", comm_in(*comm)) : C(MPI_Igatherv_c)(c_sendbuf.address, (MPI_Count)c_sendbuf.count, c_sendbuf.datatype, c_recvbuf.address, recvcounts, displs, c_recvbuf.datatype, *root, comm_in(*comm), &c_request);
+    code = (c_recvbuf.refused && is_root(*root, comm_in(*comm))) ? refuse("MPI_Igatherv", comm_in(*comm)) : C(MPI_Igatherv_c)(c_sendbuf.address, (MPI_Count)c_sendbuf.count, c_sendbuf.datatype, c_recvbuf.address, recvcounts, displs, c_recvbuf.datatype, *root, comm_in(*comm), &c_request);
     done(&c_sendbuf);
     done(&c_recvbuf);
     if (code == MPI_SUCCESS) *request = request_out(c_request);
@@ -699,7 +699,7 @@ CHOICE(ireduce)(DESCRIPTOR *sendbuf, DESCRIPTOR *recvbuf, int *count, FINT *data
     SECTION c_sendbuf = whole(sendbuf, 0, 0);
     SECTION c_recvbuf = whole(recvbuf, 0, 1);
     MPI_Request c_request = MPI_REQUEST_NULL;
-    code = c_sendbuf.refused || c_recvbuf.refused ? refuse("MPI_Ireduce", comm_in(*comm)) : C(MPI_Ireduce)(c_sendbuf.address, c_recvbuf.address, *count, datatype_in(*datatype), op_in(*op), *root, comm_in(*comm), &c_request);
+    code = c_sendbuf.refused || (c_recvbuf.refused && is_root(*root, comm_in(*comm))) ? refuse("MPI_Ireduce", comm_in(*comm)) : C(MPI_Ireduce)(c_sendbuf.address, c_recvbuf.address, *count, datatype_in(*datatype), op_in(*op), *root, comm_in(*comm), &c_request);
     done(&c_sendbuf);
     done(&c_recvbuf);
     if (code == MPI_SUCCESS) *request = request_out(c_request);
@@ -711,7 +711,7 @@ CHOICE_LARGE(ireduce_c, ireduce)(DESCRIPTOR *sendbuf, DESCRIPTOR *recvbuf, MPI_C
     SECTION c_sendbuf = whole(sendbuf, 0, 0);
     SECTION c_recvbuf = whole(recvbuf, 0, 1);
     MPI_Request c_request = MPI_REQUEST_NULL;
-    code = c_sendbuf.refused || c_recvbuf.refused ? refuse("MPI_Ireduce", comm_in(*comm)) : C(MPI_Ireduce_c)(c_sendbuf.address, c_recvbuf.address, *count, datatype_in(*datatype), op_in(*op), *root, comm_in(*comm), &c_request);
+    code = c_sendbuf.refused || (c_recvbuf.refused && is_root(*root, comm_in(*comm))) ? refuse("MPI_Ireduce", comm_in(*comm)) : C(MPI_Ireduce_c)(c_sendbuf.address, c_recvbuf.address, *count, datatype_in(*datatype), op_in(*op), *root, comm_in(*comm), &c_request);
     done(&c_sendbuf);
     done(&c_recvbuf);
     if (code == MPI_SUCCESS) *request = request_out(c_request);
@@ -795,7 +795,7 @@ CHOICE(iscatter)(DESCRIPTOR *sendbuf, int *sendcount, FINT *sendtype, DESCRIPTOR
     SECTION c_sendbuf = many(sendbuf, datatype_in(*sendtype), 0, 0);
     SECTION c_recvbuf = block(recvbuf, *recvcount, datatype_in(*recvtype));
     MPI_Request c_request = MPI_REQUEST_NULL;
-    code = c_sendbuf.refused ? refuse("MPI_Iscatter", comm_in(*comm)) : C(MPI_Iscatter)(c_sendbuf.address, *sendcount, c_sendbuf.datatype, c_recvbuf.address, (int)c_recvbuf.count, c_recvbuf.datatype, *root, comm_in(*comm), &c_request);
+    code = (c_sendbuf.refused && is_root(*root, comm_in(*comm))) ? refuse("MPI_Iscatter", comm_in(*comm)) : C(MPI_Iscatter)(c_sendbuf.address, *sendcount, c_sendbuf.datatype, c_recvbuf.address, (int)c_recvbuf.count, c_recvbuf.datatype, *root, comm_in(*comm), &c_request);
     done(&c_sendbuf);
     done(&c_recvbuf);
     if (code == MPI_SUCCESS) *request = request_out(c_request);
@@ -807,7 +807,7 @@ CHOICE_LARGE(iscatter_c, iscatter)(DESCRIPTOR *sendbuf, MPI_Count *sendcount, FI
     SECTION c_sendbuf = many(sendbuf, datatype_in(*sendtype), 0, 0);
     SECTION c_recvbuf = block(recvbuf, *recvcount, datatype_in(*recvtype));
     MPI_Request c_request = MPI_REQUEST_NULL;
-    code = c_sendbuf.refused ? refuse("MPI_Iscatter", comm_in(*comm)) : C(MPI_Iscatter_c)(c_sendbuf.address, *sendcount, c_sendbuf.datatype, c_recvbuf.address, (MPI_Count)c_recvbuf.count, c_recvbuf.datatype, *root, comm_in(*comm), &c_request);
+    code = (c_sendbuf.refused && is_root(*root, comm_in(*comm))) ? refuse("MPI_Iscatter", comm_in(*comm)) : C(MPI_Iscatter_c)(c_sendbuf.address, *sendcount, c_sendbuf.datatype, c_recvbuf.address, (MPI_Count)c_recvbuf.count, c_recvbuf.datatype, *root, comm_in(*comm), &c_request);
     done(&c_sendbuf);
     done(&c_recvbuf);
     if (code == MPI_SUCCESS) *request = request_out(c_request);
@@ -819,7 +819,7 @@ CHOICE(iscatterv)(DESCRIPTOR *sendbuf, int *sendcounts, int *displs, FINT *sendt
     SECTION c_sendbuf = many(sendbuf, datatype_in(*sendtype), 0, 0);
     SECTION c_recvbuf = block(recvbuf, *recvcount, datatype_in(*recvtype));
     MPI_Request c_request = MPI_REQUEST_NULL;
-    code = c_sendbuf.refused ? refuse("MPI_Iscatterv", comm_in(*comm)) : C(MPI_Iscatterv)(c_sendbuf.address, sendcounts, displs, c_sendbuf.datatype, c_recvbuf.address, (int)c_recvbuf.count, c_recvbuf.datatype, *root, comm_in(*comm), &c_request);
+    code = (c_sendbuf.refused && is_root(*root, comm_in(*comm))) ? refuse("MPI_Iscatterv", comm_in(*comm)) : C(MPI_Iscatterv)(c_sendbuf.address, sendcounts, displs, c_sendbuf.datatype, c_recvbuf.address, (int)c_recvbuf.count, c_recvbuf.datatype, *root, comm_in(*comm), &c_request);
     done(&c_sendbuf);
     done(&c_recvbuf);
     if (code == MPI_SUCCESS) *request = request_out(c_request);
@@ -831,7 +831,7 @@ CHOICE_LARGE(iscatterv_c, iscatterv)(DESCRIPTOR *sendbuf, MPI_Count *sendcounts,
     SECTION c_sendbuf = many(sendbuf, datatype_in(*sendtype), 0, 0);
     SECTION c_recvbuf = block(recvbuf, *recvcount, datatype_in(*recvtype));
     MPI_Request c_request = MPI_REQUEST_NULL;
-    code = c_sendbuf.refused ? refuse("MPI_Iscatterv", comm_in(*comm)) : C(MPI_Iscatterv_c)(c_sendbuf.address, sendcounts, displs, c_sendbuf.datatype, c_recvbuf.address, (MPI_Count)c_recvbuf.count, c_recvbuf.datatype, *root, comm_in(*comm), &c_request);
+    code = (c_sendbuf.refused && is_root(*root, comm_in(*comm))) ? refuse("MPI_Iscatterv", comm_in(*comm)) : C(MPI_Iscatterv_c)(c_sendbuf.address, sendcounts, displs, c_sendbuf.datatype, c_recvbuf.address, (MPI_Count)c_recvbuf.count, c_recvbuf.datatype, *root, comm_in(*comm), &c_request);
     done(&c_sendbuf);
     done(&c_recvbuf);
     if (code == MPI_SUCCESS) *request = request_out(c_request);
@@ -863,7 +863,7 @@ CHOICE(reduce_init)(DESCRIPTOR *sendbuf, DESCRIPTOR *recvbuf, int *count, FINT *
     SECTION c_sendbuf = whole(sendbuf, 0, 0);
     SECTION c_recvbuf = whole(recvbuf, 0, 1);
     MPI_Request c_request = MPI_REQUEST_NULL;
-    code = c_sendbuf.refused || c_recvbuf.refused ? refuse("MPI_Reduce_init", comm_in(*comm)) : C(MPI_Reduce_init)(c_sendbuf.address, c_recvbuf.address, *count, datatype_in(*datatype), op_in(*op), *root, comm_in(*comm), info_in(*info), &c_request);
+    code = c_sendbuf.refused || (c_recvbuf.refused && is_root(*root, comm_in(*comm))) ? refuse("MPI_Reduce_init", comm_in(*comm)) : C(MPI_Reduce_init)(c_sendbuf.address, c_recvbuf.address, *count, datatype_in(*datatype), op_in(*op), *root, comm_in(*comm), info_in(*info), &c_request);
     done(&c_sendbuf);
     done(&c_recvbuf);
     if (code == MPI_SUCCESS) *request = request_out(c_request);
@@ -875,7 +875,7 @@ CHOICE_LARGE(reduce_init_c, reduce_init)(DESCRIPTOR *sendbuf, DESCRIPTOR *recvbu
     SECTION c_sendbuf = whole(sendbuf, 0, 0);
     SECTION c_recvbuf = whole(recvbuf, 0, 1);
     MPI_Request c_request = MPI_REQUEST_NULL;
-    code = c_sendbuf.refused || c_recvbuf.refused ? refuse("MPI_Reduce_init", comm_in(*comm)) : C(MPI_Reduce_init_c)(c_sendbuf.address, c_recvbuf.address, *count, datatype_in(*datatype), op_in(*op), *root, comm_in(*comm), info_in(*info), &c_request);
+    code = c_sendbuf.refused || (c_recvbuf.refused && is_root(*root, comm_in(*comm))) ? refuse("MPI_Reduce_init", comm_in(*comm)) : C(MPI_Reduce_init_c)(c_sendbuf.address, c_recvbuf.address, *count, datatype_in(*datatype), op_in(*op), *root, comm_in(*comm), info_in(*info), &c_request);
     done(&c_sendbuf);
     done(&c_recvbuf);
     if (code == MPI_SUCCESS) *request = request_out(c_request);
@@ -1059,7 +1059,7 @@ CHOICE(scatter_init)(DESCRIPTOR *sendbuf, int *sendcount, FINT *sendtype, DESCRI
     SECTION c_sendbuf = many(sendbuf, datatype_in(*sendtype), 0, 0);
     SECTION c_recvbuf = block(recvbuf, *recvcount, datatype_in(*recvtype));
     MPI_Request c_request = MPI_REQUEST_NULL;
-    code = c_sendbuf.refused ? refuse("MPI_Scatter_init", comm_in(*comm)) : C(MPI_Scatter_init)(c_sendbuf.address, *sendcount, c_sendbuf.datatype, c_recvbuf.address, (int)c_recvbuf.count, c_recvbuf.datatype, *root, comm_in(*comm), info_in(*info), &c_request);
+    code = (c_sendbuf.refused && is_root(*root, comm_in(*comm))) ? refuse("MPI_Scatter_init", comm_in(*comm)) : C(MPI_Scatter_init)(c_sendbuf.address, *sendcount, c_sendbuf.datatype, c_recvbuf.address, (int)c_recvbuf.count, c_recvbuf.datatype, *root, comm_in(*comm), info_in(*info), &c_request);
     done(&c_sendbuf);
     done(&c_recvbuf);
     if (code == MPI_SUCCESS) *request = request_out(c_request);
@@ -1071,7 +1071,7 @@ CHOICE_LARGE(scatter_init_c, scatter_init)(DESCRIPTOR *sendbuf, MPI_Count *sendc
     SECTION c_sendbuf = many(sendbuf, datatype_in(*sendtype), 0, 0);
     SECTION c_recvbuf = block(recvbuf, *recvcount, datatype_in(*recvtype));
     MPI_Request c_request = MPI_REQUEST_NULL;
-    code = c_sendbuf.refused ? refuse("MPI_Scatter_init", comm_in(*comm)) : C(MPI_Scatter_init_c)(c_sendbuf.address, *sendcount, c_sendbuf.datatype, c_recvbuf.address, (MPI_Count)c_recvbuf.count, c_recvbuf.datatype, *root, comm_in(*comm), info_in(*info), &c_request);
+    code = (c_sendbuf.refused && is_root(*root, comm_in(*comm))) ? refuse("MPI_Scatter_init", comm_in(*comm)) : C(MPI_Scatter_init_c)(c_sendbuf.address, *sendcount, c_sendbuf.datatype, c_recvbuf.address, (MPI_Count)c_recvbuf.count, c_recvbuf.datatype, *root, comm_in(*comm), info_in(*info), &c_request);
     done(&c_sendbuf);
     done(&c_recvbuf);
     if (code == MPI_SUCCESS) *request = request_out(c_request);
@@ -1103,7 +1103,7 @@ CHOICE(scatterv_init)(DESCRIPTOR *sendbuf, int *sendcounts, int *displs, FINT *s
     SECTION c_sendbuf = many(sendbuf, datatype_in(*sendtype), 0, 0);
     SECTION c_recvbuf = block(recvbuf, *recvcount, datatype_in(*recvtype));
     MPI_Request c_request = MPI_REQUEST_NULL;
-    code = c_sendbuf.refused ? refuse("MPI_Scatterv_init", comm_in(*comm)) : C(MPI_Scatterv_init)(c_sendbuf.address, sendcounts, displs, c_sendbuf.datatype, c_recvbuf.address, (int)c_recvbuf.count, c_recvbuf.datatype, *root, comm_in(*comm), info_in(*info), &c_request);
+    code = (c_sendbuf.refused && is_root(*root, comm_in(*comm))) ? refuse("MPI_Scatterv_init", comm_in(*comm)) : C(MPI_Scatterv_init)(c_sendbuf.address, sendcounts, displs, c_sendbuf.datatype, c_recvbuf.address, (int)c_recvbuf.count, c_recvbuf.datatype, *root, comm_in(*comm), info_in(*info), &c_request);
     done(&c_sendbuf);
     done(&c_recvbuf);
     if (code == MPI_SUCCESS) *request = request_out(c_request);
@@ -1115,7 +1115,7 @@ CHOICE_LARGE(scatterv_init_c, scatterv_init)(DESCRIPTOR *sendbuf, MPI_Count *sen
     SECTION c_sendbuf = many(sendbuf, datatype_in(*sendtype), 0, 0);
     SECTION c_recvbuf = block(recvbuf, *recvcount, datatype_in(*recvtype));
     MPI_Request c_request = MPI_REQUEST_NULL;
-    code = c_sendbuf.refused ? refuse("MPI_Scatterv_init", comm_in(*comm)) : C(MPI_Scatterv_init_c)(c_sendbuf.address, sendcounts, displs, c_sendbuf.datatype, c_recvbuf.address, (MPI_Count)c_recvbuf.count, c_recvbuf.datatype, *root, comm_in(*comm), info_in(*info), &c_request);
+    code = (c_sendbuf.refused && is_root(*root, comm_in(*comm))) ? refuse("MPI_Scatterv_init", comm_in(*comm)) : C(MPI_Scatterv_init_c)(c_sendbuf.address, sendcounts, displs, c_sendbuf.datatype, c_recvbuf.address, (MPI_Count)c_recvbuf.count, c_recvbuf.datatype, *root, comm_in(*comm), info_in(*info), &c_request);
     done(&c_sendbuf);
     done(&c_recvbuf);
     if (code == MPI_SUCCESS) *request = request_out(c_request);
@@ -1124,13 +1124,13 @@ CHOICE_LARGE(scatterv_init_c, scatterv_init)(DESCRIPTOR *sendbuf, MPI_Count *sen
 
 CHOICE(comm_attach_buffer)(FINT *comm, DESCRIPTOR *buffer, int *size, FINT *ierror) {
     int code;
-    code = C(MPI_Comm_attach_buffer)(comm_in(*comm), attached_in(BASE(buffer)), *size);
+    code = has_gaps(buffer) ? refuse("MPI_Comm_attach_buffer", comm_in(*comm)) : C(MPI_Comm_attach_buffer)(comm_in(*comm), attached_in(BASE(buffer)), *size);
     if (ierror) *ierror = code;
 }
 
 CHOICE_LARGE(comm_attach_buffer_c, comm_attach_buffer)(FINT *comm, DESCRIPTOR *buffer, MPI_Count *size, FINT *ierror) {
     int code;
-    code = C(MPI_Comm_attach_buffer_c)(comm_in(*comm), attached_in(BASE(buffer)), *size);
+    code = has_gaps(buffer) ? refuse("MPI_Comm_attach_buffer", comm_in(*comm)) : C(MPI_Comm_attach_buffer_c)(comm_in(*comm), attached_in(BASE(buffer)), *size);
     if (ierror) *ierror = code;
 }
 
@@ -1143,7 +1143,7 @@ CHOICE(get_address)(DESCRIPTOR *location, MPI_Aint *address, FINT *ierror) {
 CHOICE(pack)(DESCRIPTOR *inbuf, int *incount, FINT *datatype, DESCRIPTOR *outbuf, int *outsize, int *position, FINT *comm, FINT *ierror) {
     int code;
     SECTION c_inbuf = block(inbuf, *incount, datatype_in(*datatype));
-    code = C(MPI_Pack)(c_inbuf.address, (int)c_inbuf.count, c_inbuf.datatype, attached_in(BASE(outbuf)), *outsize, position, comm_in(*comm));
+    code = has_gaps(outbuf) ? refuse("MPI_Pack", comm_in(*comm)) : C(MPI_Pack)(c_inbuf.address, (int)c_inbuf.count, c_inbuf.datatype, attached_in(BASE(outbuf)), *outsize, position, comm_in(*comm));
     done(&c_inbuf);
     if (ierror) *ierror = code;
 }
@@ -1151,7 +1151,7 @@ CHOICE(pack)(DESCRIPTOR *inbuf, int *incount, FINT *datatype, DESCRIPTOR *outbuf
 CHOICE_LARGE(pack_c, pack)(DESCRIPTOR *inbuf, MPI_Count *incount, FINT *datatype, DESCRIPTOR *outbuf, MPI_Count *outsize, MPI_Count *position, FINT *comm, FINT *ierror) {
     int code;
     SECTION c_inbuf = block(inbuf, *incount, datatype_in(*datatype));
-    code = C(MPI_Pack_c)(c_inbuf.address, (MPI_Count)c_inbuf.count, c_inbuf.datatype, attached_in(BASE(outbuf)), *outsize, position, comm_in(*comm));
+    code = has_gaps(outbuf) ? refuse("MPI_Pack", comm_in(*comm)) : C(MPI_Pack_c)(c_inbuf.address, (MPI_Count)c_inbuf.count, c_inbuf.datatype, attached_in(BASE(outbuf)), *outsize, position, comm_in(*comm));
     done(&c_inbuf);
     if (ierror) *ierror = code;
 }
@@ -1160,7 +1160,7 @@ CHOICE(pack_external)(STRING *datarep, DESCRIPTOR *inbuf, int *incount, FINT *da
     int code;
     SECTION c_inbuf = block(inbuf, *incount, datatype_in(*datatype));
     char *c_datarep = string_in(TEXT_OF(datarep), LENGTH_OF(datarep));
-    code = C(MPI_Pack_external)(c_datarep, c_inbuf.address, (int)c_inbuf.count, c_inbuf.datatype, attached_in(BASE(outbuf)), *outsize, position);
+    code = has_gaps(outbuf) ? refuse("MPI_Pack_external", MPI_COMM_SELF) : C(MPI_Pack_external)(c_datarep, c_inbuf.address, (int)c_inbuf.count, c_inbuf.datatype, attached_in(BASE(outbuf)), *outsize, position);
     done(&c_inbuf);
     free(c_datarep);
     if (ierror) *ierror = code;
@@ -1170,7 +1170,7 @@ CHOICE_LARGE(pack_external_c, pack_external)(STRING *datarep, DESCRIPTOR *inbuf,
     int code;
     SECTION c_inbuf = block(inbuf, *incount, datatype_in(*datatype));
     char *c_datarep = string_in(TEXT_OF(datarep), LENGTH_OF(datarep));
-    code = C(MPI_Pack_external_c)(c_datarep, c_inbuf.address, (MPI_Count)c_inbuf.count, c_inbuf.datatype, attached_in(BASE(outbuf)), *outsize, position);
+    code = has_gaps(outbuf) ? refuse("MPI_Pack_external", MPI_COMM_SELF) : C(MPI_Pack_external_c)(c_datarep, c_inbuf.address, (MPI_Count)c_inbuf.count, c_inbuf.datatype, attached_in(BASE(outbuf)), *outsize, position);
     done(&c_inbuf);
     free(c_datarep);
     if (ierror) *ierror = code;
@@ -1179,7 +1179,7 @@ CHOICE_LARGE(pack_external_c, pack_external)(STRING *datarep, DESCRIPTOR *inbuf,
 CHOICE(unpack)(DESCRIPTOR *inbuf, int *insize, int *position, DESCRIPTOR *outbuf, int *outcount, FINT *datatype, FINT *comm, FINT *ierror) {
     int code;
     SECTION c_outbuf = block(outbuf, *outcount, datatype_in(*datatype));
-    code = C(MPI_Unpack)(attached_in(BASE(inbuf)), *insize, position, c_outbuf.address, (int)c_outbuf.count, c_outbuf.datatype, comm_in(*comm));
+    code = has_gaps(inbuf) ? refuse("MPI_Unpack", comm_in(*comm)) : C(MPI_Unpack)(attached_in(BASE(inbuf)), *insize, position, c_outbuf.address, (int)c_outbuf.count, c_outbuf.datatype, comm_in(*comm));
     done(&c_outbuf);
     if (ierror) *ierror = code;
 }
@@ -1187,7 +1187,7 @@ CHOICE(unpack)(DESCRIPTOR *inbuf, int *insize, int *position, DESCRIPTOR *outbuf
 CHOICE_LARGE(unpack_c, unpack)(DESCRIPTOR *inbuf, MPI_Count *insize, MPI_Count *position, DESCRIPTOR *outbuf, MPI_Count *outcount, FINT *datatype, FINT *comm, FINT *ierror) {
     int code;
     SECTION c_outbuf = block(outbuf, *outcount, datatype_in(*datatype));
-    code = C(MPI_Unpack_c)(attached_in(BASE(inbuf)), *insize, position, c_outbuf.address, (MPI_Count)c_outbuf.count, c_outbuf.datatype, comm_in(*comm));
+    code = has_gaps(inbuf) ? refuse("MPI_Unpack", comm_in(*comm)) : C(MPI_Unpack_c)(attached_in(BASE(inbuf)), *insize, position, c_outbuf.address, (MPI_Count)c_outbuf.count, c_outbuf.datatype, comm_in(*comm));
     done(&c_outbuf);
     if (ierror) *ierror = code;
 }
@@ -1196,7 +1196,7 @@ CHOICE(unpack_external)(STRING *datarep, DESCRIPTOR *inbuf, MPI_Aint *insize, MP
     int code;
     SECTION c_outbuf = block(outbuf, *outcount, datatype_in(*datatype));
     char *c_datarep = string_in(TEXT_OF(datarep), LENGTH_OF(datarep));
-    code = C(MPI_Unpack_external)(c_datarep, attached_in(BASE(inbuf)), *insize, position, c_outbuf.address, (int)c_outbuf.count, c_outbuf.datatype);
+    code = has_gaps(inbuf) ? refuse("MPI_Unpack_external", MPI_COMM_SELF) : C(MPI_Unpack_external)(c_datarep, attached_in(BASE(inbuf)), *insize, position, c_outbuf.address, (int)c_outbuf.count, c_outbuf.datatype);
     done(&c_outbuf);
     free(c_datarep);
     if (ierror) *ierror = code;
@@ -1206,7 +1206,7 @@ CHOICE_LARGE(unpack_external_c, unpack_external)(STRING *datarep, DESCRIPTOR *in
     int code;
     SECTION c_outbuf = block(outbuf, *outcount, datatype_in(*datatype));
     char *c_datarep = string_in(TEXT_OF(datarep), LENGTH_OF(datarep));
-    code = C(MPI_Unpack_external_c)(c_datarep, attached_in(BASE(inbuf)), *insize, position, c_outbuf.address, (MPI_Count)c_outbuf.count, c_outbuf.datatype);
+    code = has_gaps(inbuf) ? refuse("MPI_Unpack_external", MPI_COMM_SELF) : C(MPI_Unpack_external_c)(c_datarep, attached_in(BASE(inbuf)), *insize, position, c_outbuf.address, (MPI_Count)c_outbuf.count, c_outbuf.datatype);
     done(&c_outbuf);
     free(c_datarep);
     if (ierror) *ierror = code;
@@ -1800,13 +1800,13 @@ CHOICE_LARGE(bsend_init_c, bsend_init)(DESCRIPTOR *buf, MPI_Count *count, FINT *
 
 CHOICE(buffer_attach)(DESCRIPTOR *buffer, int *size, FINT *ierror) {
     int code;
-    code = C(MPI_Buffer_attach)(attached_in(BASE(buffer)), *size);
+    code = has_gaps(buffer) ? refuse("MPI_Buffer_attach", MPI_COMM_SELF) : C(MPI_Buffer_attach)(attached_in(BASE(buffer)), *size);
     if (ierror) *ierror = code;
 }
 
 CHOICE_LARGE(buffer_attach_c, buffer_attach)(DESCRIPTOR *buffer, MPI_Count *size, FINT *ierror) {
     int code;
-    code = C(MPI_Buffer_attach_c)(attached_in(BASE(buffer)), *size);
+    code = has_gaps(buffer) ? refuse("MPI_Buffer_attach", MPI_COMM_SELF) : C(MPI_Buffer_attach_c)(attached_in(BASE(buffer)), *size);
     if (ierror) *ierror = code;
 }
 
@@ -2180,13 +2180,13 @@ CHOICE_LARGE(ssend_init_c, ssend_init)(DESCRIPTOR *buf, MPI_Count *count, FINT *
 
 CHOICE(session_attach_buffer)(FINT *session, DESCRIPTOR *buffer, int *size, FINT *ierror) {
     int code;
-    code = C(MPI_Session_attach_buffer)(session_in(*session), attached_in(BASE(buffer)), *size);
+    code = has_gaps(buffer) ? refuse_of_session("MPI_Session_attach_buffer", session_in(*session)) : C(MPI_Session_attach_buffer)(session_in(*session), attached_in(BASE(buffer)), *size);
     if (ierror) *ierror = code;
 }
 
 CHOICE_LARGE(session_attach_buffer_c, session_attach_buffer)(FINT *session, DESCRIPTOR *buffer, MPI_Count *size, FINT *ierror) {
     int code;
-    code = C(MPI_Session_attach_buffer_c)(session_in(*session), attached_in(BASE(buffer)), *size);
+    code = has_gaps(buffer) ? refuse_of_session("MPI_Session_attach_buffer", session_in(*session)) : C(MPI_Session_attach_buffer_c)(session_in(*session), attached_in(BASE(buffer)), *size);
     if (ierror) *ierror = code;
 }
 
@@ -2356,14 +2356,14 @@ CHOICE_LARGE(rput_c, rput)(DESCRIPTOR *origin_addr, MPI_Count *origin_count, FIN
 
 CHOICE(win_attach)(FINT *win, DESCRIPTOR *base, MPI_Aint *size, FINT *ierror) {
     int code;
-    code = C(MPI_Win_attach)(win_in(*win), attached_in(BASE(base)), *size);
+    code = has_gaps(base) ? refuse_of_win("MPI_Win_attach", win_in(*win)) : C(MPI_Win_attach)(win_in(*win), attached_in(BASE(base)), *size);
     if (ierror) *ierror = code;
 }
 
 CHOICE(win_create)(DESCRIPTOR *base, MPI_Aint *size, int *disp_unit, FINT *info, FINT *comm, FINT *win, FINT *ierror) {
     int code;
     MPI_Win c_win = MPI_WIN_NULL;
-    code = C(MPI_Win_create)(attached_in(BASE(base)), *size, *disp_unit, info_in(*info), comm_in(*comm), &c_win);
+    code = has_gaps(base) ? refuse("MPI_Win_create", comm_in(*comm)) : C(MPI_Win_create)(attached_in(BASE(base)), *size, *disp_unit, info_in(*info), comm_in(*comm), &c_win);
     if (code == MPI_SUCCESS) *win = win_out(c_win);
     if (ierror) *ierror = code;
 }
@@ -2371,7 +2371,7 @@ CHOICE(win_create)(DESCRIPTOR *base, MPI_Aint *size, int *disp_unit, FINT *info,
 CHOICE_LARGE(win_create_c, win_create)(DESCRIPTOR *base, MPI_Aint *size, MPI_Aint *disp_unit, FINT *info, FINT *comm, FINT *win, FINT *ierror) {
     int code;
     MPI_Win c_win = MPI_WIN_NULL;
-    code = C(MPI_Win_create_c)(attached_in(BASE(base)), *size, *disp_unit, info_in(*info), comm_in(*comm), &c_win);
+    code = has_gaps(base) ? refuse("MPI_Win_create", comm_in(*comm)) : C(MPI_Win_create_c)(attached_in(BASE(base)), *size, *disp_unit, info_in(*info), comm_in(*comm), &c_win);
     if (code == MPI_SUCCESS) *win = win_out(c_win);
     if (ierror) *ierror = code;
 }

@@ -35,25 +35,29 @@ void string_out(const char *string, char *text, size_t length) {
 
 /* Arrays of datatypes that operations which go on may still read. */
 struct kept { struct kept *next; MPI_Count count; MPI_Datatype datatypes[]; };
-static struct kept *all_kept;
+static struct kept *all_kept[256];
 static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
 
 MPI_Datatype *datatypes_in(const FINT *of, MPI_Count count, int kept) {
     size_t number = count > 0 ? (size_t)count : 0;
     struct kept *new = malloc(sizeof(struct kept) + sizeof(MPI_Datatype) * number), *old;
-    size_t i;
+    size_t i, hash = number;
     if (!new) abort();
     new->count = (MPI_Count)number;
-    for (i = 0; i < number; i++) new->datatypes[i] = datatype_in(of[i]);
+    for (i = 0; i < number; i++) {
+        new->datatypes[i] = datatype_in(of[i]);
+        hash = hash * 31 + (unsigned)of[i];
+    }
     if (!kept) return new->datatypes;
+    hash = (hash ^ hash >> 8 ^ hash >> 16 ^ hash >> 24) % 256;
     pthread_mutex_lock(&kept_lock);
-    for (old = all_kept; old; old = old->next)
+    for (old = all_kept[hash]; old; old = old->next)
         if (old->count == new->count && memcmp(old->datatypes, new->datatypes, sizeof(MPI_Datatype) * number) == 0) break;
     if (old) {
         free(new);
     } else {
-        new->next = all_kept;
-        all_kept = old = new;
+        new->next = all_kept[hash];
+        all_kept[hash] = old = new;
     }
     pthread_mutex_unlock(&kept_lock);
     return old->datatypes;
@@ -131,6 +135,13 @@ int destinations(MPI_Comm comm) {
     return to;
 }
 
+int is_root(FINT root, MPI_Comm comm) {
+    int inter = 0, rank = MPI_UNDEFINED;
+    if (comm == MPI_COMM_NULL || PMPI_Comm_test_inter(comm, &inter) != MPI_SUCCESS) return 0;
+    if (inter) return root == MPI_ROOT;
+    return PMPI_Comm_rank(comm, &rank) == MPI_SUCCESS && rank == root;
+}
+
 ADDRESS attribute_out(int keyval, void *value) {
     switch (keyval) {
     case MPI_TAG_UB:
@@ -151,8 +162,16 @@ ADDRESS attribute_out(int keyval, void *value) {
 /* gfortran's logicals are 0 and 1; MPI may have been told otherwise before. */
 void announce(void) {
 #if !defined(MPICH_ABI)
+    static const char *const sizes[][2] = {
+        {"mpi_logical_size", "4"}, {"mpi_integer_size", "4"}, {"mpi_real_size", "4"}, {"mpi_double_precision_size", "8"}};
     FINT is_true = 1, is_false = 0, old_true, old_false;
-    int is_set = 0;
+    MPI_Info info = MPI_INFO_NULL;
+    int is_set = 0, i;
+    if (PMPI_Abi_get_fortran_info(&info) == MPI_SUCCESS && info == MPI_INFO_NULL && PMPI_Info_create(&info) == MPI_SUCCESS) {
+        for (i = 0; i < 4; i++) PMPI_Info_set(info, sizes[i][0], sizes[i][1]);
+        PMPI_Abi_set_fortran_info(info);
+    }
+    if (info != MPI_INFO_NULL) PMPI_Info_free(&info);
     if (PMPI_Abi_get_fortran_booleans(sizeof(FINT), &old_true, &old_false, &is_set) == MPI_SUCCESS && !is_set)
         PMPI_Abi_set_fortran_booleans(sizeof(FINT), &is_true, &is_false);
 #endif

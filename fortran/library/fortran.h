@@ -191,6 +191,8 @@ shared int has_completed(int code);
 shared int peers(MPI_Comm comm);
 shared int sources(MPI_Comm comm);
 shared int destinations(MPI_Comm comm);
+/* Is the process the root of a collective call? */
+shared int is_root(FINT root, MPI_Comm comm);
 
 /* Strings: without Fortran's blanks and with C's zero, in memory to be freed; and back. */
 shared char *string_in(const char *text, size_t length);
@@ -208,5 +210,7 @@ static inline int keyval_in(FINT keyval) { return keyval; }
 
 /* Before MPI is initialised: what Fortran's integers, reals and logicals are. */
 shared void announce(void);
+/* Is it MPI_CONVERSION_FN_NULL or its large form, by any of their names? */
+shared int is_null_conversion(const void *function);
 
 #endif

@@ -55,6 +55,12 @@ void mpi_conversion_fn_null_c_(void) {}
 NAMES(conversion_fn_null, CONVERSION_FN_NULL);
 NAMES(conversion_fn_null_c, CONVERSION_FN_NULL_C);
 
+/* In a program that is not position-independent each name that it uses has an address of its own. */
+#define IS_(function, name, NAME) \
+    ((function) == (void *)mpi_##name || (function) == (void *)mpi_##name##_ || (function) == (void *)mpi_##name##__ || \
+     (function) == (void *)MPI_##NAME || (function) == (void *)pmpi_##name || (function) == (void *)pmpi_##name##_ || \
+     (function) == (void *)pmpi_##name##__ || (function) == (void *)PMPI_##NAME)
+
 #if defined(MPICH_ABI)
 /* The same of MPICH's module mpi_f08_callbacks, and procedures of other modules of MPICH that have code, under gfortran's names. */
 #define F08_CALLBACK(name) ALIAS_(__mpi_f08_callbacks_MOD_mpi_##name, "mpi_" #name "_");
@@ -69,6 +75,8 @@ F08_CALLBACK(win_null_copy_fn)
 F08_CALLBACK(win_null_delete_fn)
 F08_CALLBACK(conversion_fn_null)
 F08_CALLBACK(conversion_fn_null_c)
+#define IS_OF_MODULE_(function) \
+    ((function) == (void *)__mpi_f08_callbacks_MOD_mpi_conversion_fn_null || (function) == (void *)__mpi_f08_callbacks_MOD_mpi_conversion_fn_null_c)
 
 #define SIZEOF(name, bytes) \
     void name(const void *x, FINT *size, FINT *ierror) { \
@@ -109,3 +117,11 @@ SIZEOF(__mpi_f08_types_MOD_mpi_sizeof_xcomplex128, 32)
 STATUS_COPY(__mpi_f08_types_MOD_mpi_status_f082f)
 STATUS_COPY(__mpi_f08_types_MOD_mpi_status_f2f08)
 #endif
+
+#if !defined(IS_OF_MODULE_)
+#define IS_OF_MODULE_(function) 0
+#endif
+
+int is_null_conversion(const void *function) {
+    return IS_(function, conversion_fn_null, CONVERSION_FN_NULL) || IS_(function, conversion_fn_null_c, CONVERSION_FN_NULL_C) || IS_OF_MODULE_(function);
+}

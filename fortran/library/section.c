@@ -38,6 +38,35 @@ static MPI_Count dense_size(MPI_Datatype datatype) {
     return lb == 0 && true_lb == 0 && extent == size && true_extent == size ? size : 0;
 }
 
+/* Is it MPI's own, so that it is not freed? */
+static int is_predefined(MPI_Datatype datatype) {
+    MPI_Count integers, addresses, large, datatypes;
+    int combiner;
+    if (PMPI_Type_get_envelope_c(datatype, &integers, &addresses, &large, &datatypes, &combiner) != MPI_SUCCESS) return 1;
+    return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_INTEGER || combiner == MPI_COMBINER_F90_REAL ||
+           combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_VALUE_INDEX;
+}
+
+/* Of how many items, of which one or several make an element of the array, a datatype consists: without gaps and in order; 0 if it does not. The item's
+ * datatype is to be freed. */
+static MPI_Count items_of(MPI_Datatype datatype, MPI_Count element, MPI_Datatype *item) {
+    MPI_Count size = dense_size(datatype), integers, addresses, large, datatypes, items, counts[3] = {1, 1, 1};
+    MPI_Datatype inner;
+    int combiner, small[3], i;
+    if (size == 0) return 0;
+    if (element % size == 0) return PMPI_Type_dup(datatype, item) == MPI_SUCCESS;
+    if (PMPI_Type_get_envelope_c(datatype, &integers, &addresses, &large, &datatypes, &combiner) != MPI_SUCCESS) return 0;
+    /* The blocks of a vector that has no gaps follow each other. */
+    if (combiner != MPI_COMBINER_DUP && combiner != MPI_COMBINER_CONTIGUOUS && combiner != MPI_COMBINER_VECTOR) return 0;
+    if (PMPI_Type_get_contents_c(datatype, integers, addresses, large, datatypes, small, NULL, counts, &inner) != MPI_SUCCESS) return 0;
+    for (i = 0; i < integers; i++) counts[i] = small[i];
+    items = items_of(inner, element, item);
+    if (combiner == MPI_COMBINER_CONTIGUOUS) items *= counts[0];
+    if (combiner == MPI_COMBINER_VECTOR) items *= counts[0] * counts[1];
+    if (!is_predefined(inner)) PMPI_Type_free(&inner);
+    return items;
+}
+
 /* The first `count` elements of the innermost `dimensions`, as a datatype to be freed. */
 static MPI_Datatype first_elements(const STRIDED *section, int dimensions, MPI_Count count, MPI_Datatype unit) {
     MPI_Datatype rows, inner, both[2];
@@ -71,9 +100,11 @@ SECTION section_block(const STRIDED *section, MPI_Count count, MPI_Datatype data
     STRIDED places = *section;
     SECTION made = {.address = section->base, .count = 1, .is_made = 1};
     MPI_Datatype unit = datatype;
-    MPI_Count size;
+    MPI_Count size, items;
     int i;
-    if (count <= 0) return (SECTION){.address = section->base, .count = count, .datatype = datatype};
+    /* The null datatype is C's to refuse, or not to look at. */
+    if (count <= 0 || datatype == MPI_DATATYPE_NULL)
+        return (SECTION){.address = section->base, .count = count, .datatype = datatype};
     size = dense_size(datatype);
     if (size == 0) {
         SECTION wrong = refused(section);
@@ -83,16 +114,26 @@ SECTION section_block(const STRIDED *section, MPI_Count count, MPI_Datatype data
         else fprintf(stderr, "isthmus: an array section that is not contiguous takes datatypes without gaps only: copy the section\n");
         return wrong;
     }
+    if (size > (MPI_Count)places.element && size % (MPI_Count)places.element == 0) {
+        items = items_of(datatype, (MPI_Count)places.element, &unit);
+        if (items == 0) {
+            fprintf(stderr, "isthmus: an array section that is not contiguous has elements of %zu bytes, the datatype %lld, and it is not made of "
+                    "elements in their order: copy the section\n", places.element, (long long)size);
+            return refused(section);
+        }
+        count *= items;
+        size /= items;
+    }
     if (size < (MPI_Count)places.element && (MPI_Count)places.element % size == 0) {
         /* Several items of the datatype make an element. */
-        if (places.rank == MOST_DIMENSIONS) return refused(section);
+        if (places.rank == MOST_DIMENSIONS) {
+            if (unit != datatype) PMPI_Type_free(&unit);
+            return refused(section);
+        }
         for (i = places.rank; i > 0; i--) places.dimension[i] = places.dimension[i - 1];
         places.dimension[0].extent = (ptrdiff_t)((MPI_Count)places.element / size);
         places.dimension[0].stride = (ptrdiff_t)size;
         places.rank++;
-    } else if (size > (MPI_Count)places.element && size % (MPI_Count)places.element == 0) {
-        count *= size / (MPI_Count)places.element;
-        PMPI_Type_contiguous((int)places.element, MPI_BYTE, &unit);
     } else if (size != (MPI_Count)places.element) {
         fprintf(stderr, "isthmus: an array section that is not contiguous has elements of %zu bytes, the datatype %lld: copy the section\n",
                 places.element, (long long)size);
@@ -138,6 +179,8 @@ SECTION section_whole(const STRIDED *section, int waits, int writes) {
 
 SECTION section_many(const STRIDED *section, MPI_Datatype datatype, int waits, int writes) {
     STRIDED places = simplified(section);
+    /* The null datatype is C's to refuse, or not to look at. */
+    if (datatype == MPI_DATATYPE_NULL) return (SECTION){.address = section->base, .datatype = datatype};
     if (places.rank == 1 && places.dimension[0].stride > 0 && dense_size(datatype) == (MPI_Count)places.element) {
         SECTION made = {.address = section->base, .is_made = 1};
         PMPI_Type_create_resized(datatype, 0, places.dimension[0].stride, &made.datatype);
@@ -158,9 +201,25 @@ void section_done(SECTION *section) {
     }
 }
 
+static void say(const char *procedure) {
+    fprintf(stderr, "isthmus: %s takes no array section of several strides, nor one whose elements it computes with or uses as bytes: copy the section, or "
+            "call the blocking procedure if there is one\n", procedure);
+}
+
 int refuse(const char *procedure, MPI_Comm comm) {
-    fprintf(stderr, "isthmus: %s takes no array section of several strides, nor one whose elements it computes with: copy the section, or call the blocking procedure\n",
-            procedure);
+    say(procedure);
     PMPI_Comm_call_errhandler(comm, MPI_ERR_BUFFER);
+    return MPI_ERR_BUFFER;
+}
+
+int refuse_of_win(const char *procedure, MPI_Win win) {
+    say(procedure);
+    PMPI_Win_call_errhandler(win, MPI_ERR_BUFFER);
+    return MPI_ERR_BUFFER;
+}
+
+int refuse_of_session(const char *procedure, MPI_Session session) {
+    say(procedure);
+    PMPI_Session_call_errhandler(session, MPI_ERR_BUFFER);
     return MPI_ERR_BUFFER;
 }

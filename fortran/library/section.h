@@ -32,7 +32,10 @@ shared SECTION section_block(const STRIDED *section, MPI_Count count, MPI_Dataty
 shared SECTION section_many(const STRIDED *section, MPI_Datatype datatype, int waits, int writes);
 shared SECTION section_whole(const STRIDED *section, int waits, int writes);
 shared void section_done(SECTION *section);
+/* Raise MPI_ERR_BUFFER for a section that the procedure does not take. */
 shared int refuse(const char *procedure, MPI_Comm comm);
+shared int refuse_of_win(const char *procedure, MPI_Win win);
+shared int refuse_of_session(const char *procedure, MPI_Session session);
 
 #if defined(GFORTRAN_DESCRIPTOR)
 

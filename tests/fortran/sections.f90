@@ -18,6 +18,7 @@ program sections
   real, allocatable :: at_root(:, :)
   double precision :: longer(10)
   type(MPI_Datatype) :: triple
+  integer :: deep(2, 3, 2, 3, 2, 3, 4), other(2, 3, 2, 3, 2, 3, 4), wanted(2, 3, 2, 3, 2, 3, 4)
   call MPI_Init()
   call MPI_Comm_rank(MPI_COMM_WORLD, rank)
   call MPI_Comm_size(MPI_COMM_WORLD, ranks)
@@ -75,6 +76,22 @@ program sections
   call check(all(others%a == -2), 'what is beside components')
   call check(all(others(1::2)%b == -3), 'components between those received')
   call check(all(others(2::2)%b == last), 'components')
+  ! As many dimensions as Fortran 2003 has.
+  deep = rank + reshape([(1000 * i, i = 1, size(deep))], shape(deep))
+  other = -1
+  wanted = -1
+  wanted(:, ::2, 2:1:-1, 1, :, 3:1:-2, ::3) = deep(:, ::2, 2:1:-1, 1, :, 3:1:-2, ::3) - rank + last
+  n = size(deep(:, ::2, 2:1:-1, 1, :, 3:1:-2, ::3))
+  call MPI_Sendrecv(deep(:, ::2, 2:1:-1, 1, :, 3:1:-2, ::3), n, MPI_INTEGER, next, 1, &
+                    other(:, ::2, 2:1:-1, 1, :, 3:1:-2, ::3), n, MPI_INTEGER, last, 1, MPI_COMM_WORLD, status)
+  call check(all(other == wanted), 'six dimensions')
+  wanted = -1
+  wanted(::2, ::2, ::2, ::2, ::2, ::2, ::2) = deep(::2, ::2, ::2, ::2, ::2, ::2, ::2) - rank + last
+  other = -1
+  n = size(deep(::2, ::2, ::2, ::2, ::2, ::2, ::2))
+  call MPI_Sendrecv(deep(::2, ::2, ::2, ::2, ::2, ::2, ::2), n, MPI_INTEGER, next, 1, &
+                    other(::2, ::2, ::2, ::2, ::2, ::2, ::2), n, MPI_INTEGER, last, 1, MPI_COMM_WORLD, status)
+  call check(all(other == wanted), 'seven dimensions')
   ! Parts of elements.
   z = cmplx(rank, rank + 1)
   w = -1

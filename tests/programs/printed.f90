@@ -1,5 +1,5 @@
 ! printed HOW: as printed.c, of a Fortran program: rank 0 writes a line and waits; rank 1 ends the job meanwhile: abort, signal, or exit (_exit).
-! There is no binding for Fortran: the functions of C, and the constants of the standard ABI.
+! It calls the functions of C, with the constants of the standard ABI, so that it needs no modules.
 program printed
   use, intrinsic :: iso_c_binding
   implicit none

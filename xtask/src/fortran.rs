@@ -138,8 +138,13 @@ fn is_current(object: &Path, folder: &Path) -> Result<bool> {
     Ok(true)
 }
 
+/// CC may be several words, as in `ccache gcc`.
 fn compiler() -> Command {
-    Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()))
+    let named = std::env::var("CC").unwrap_or_default();
+    let mut words = named.split_whitespace();
+    let mut cc = Command::new(words.next().unwrap_or("cc"));
+    cc.args(words);
+    cc
 }
 
 fn run(mut cc: Command, what: &str) -> Result<()> {

@@ -12,11 +12,11 @@ fail() {
     exit "${2:-1}"
 }
 
-# Where the modules for this compiler are: folders are named by what compilers say of their version.  # Fortran
+# Where the modules of this Isthmus for this compiler are: folders are named by what compilers say of their version.  # Fortran
 modules() {  # Fortran
     # shellcheck disable=SC2086  # Fortran
     version=$($compiler --version 2>/dev/null | sed -n '/./{p;q;}' | tr -cs 'A-Za-z0-9.' -)  # Fortran
-    echo "$prefix/lib/isthmus/fortran/${version%-}"  # Fortran
+    echo "$prefix/lib/isthmus/fortran/@VERSION@/${version%-}"  # Fortran
 }  # Fortran
 
 help() {
@@ -40,6 +40,7 @@ END
 linking=yes
 native=no
 show=no
+last=  # Fortran
 only_v=$([ "$*" = -v ] && echo yes)
 # Each turn takes the first argument away and puts what the compiler shall see at the end.
 for argument in "$@"; do
@@ -58,10 +59,16 @@ for argument in "$@"; do
         --showme:* | -showme:*) fail "${argument}: compile, link and version are known" ;;
         @FLAG@=*) compiler=${argument#*=}; continue ;;
         -f90=* | -f77=*) compiler=${argument#*=}; continue ;;  # Fortran
-        -fdefault-integer-8 | -i8 | --default-integer-8)  # Fortran
+        -fdefault-integer-8 | -i8 | --default-integer-8 | -finteger-4-integer-8)  # Fortran
             fail "$argument: INTEGER has 4 bytes in this MPI: compile without it, and declare INTEGER(KIND=8) where 8 bytes are needed" ;;  # Fortran
-        -fdefault-real-8 | -r8 | -autodouble)  # Fortran
+        -fdefault-real-* | -r8 | -r16 | -autodouble | -freal-4-real-*)  # Fortran
             fail "$argument: MPI_REAL has 4 bytes in this MPI: compile without it, and declare REAL(KIND=8) and say MPI_REAL8" ;;  # Fortran
+        64 | 128)  # Fortran
+            case $last in  # Fortran
+                -integer-size) fail "$last $argument: INTEGER has 4 bytes in this MPI: compile without it, and declare INTEGER(KIND=8) where 8 bytes are needed" ;;  # Fortran
+                -real-size) fail "$last $argument: MPI_REAL has 4 bytes in this MPI: compile without it, and declare REAL(KIND=8) and say MPI_REAL8" ;;  # Fortran
+            esac  # Fortran
+            ;;  # Fortran
         -nativelinking) native=yes; continue ;;
         -mpi-abi | -mpi_abi) continue ;;
         -echo) set -x; continue ;;
@@ -72,6 +79,7 @@ for argument in "$@"; do
             ;;
     esac
     set -- "$@" "$argument"
+    last=$argument  # Fortran
 done
 
 modules=$(modules)  # Fortran
@@ -94,11 +102,15 @@ command -v -- "${compiler%% *}" >/dev/null ||
 ISTHMUS_WRAPPER=$name
 export ISTHMUS_WRAPPER
 if [ ! -d "$modules" ]; then  # Fortran
-    # mpif.h does not need them.  # Fortran
+    # mpif.h does not need them; an error about them names their file, or (Intel's) themselves in brackets.  # Fortran
+    exec 3>&1  # Fortran
     # shellcheck disable=SC2086  # Fortran
-    $compiler "$@" && exit 0  # Fortran
+    errors=$($compiler "$@" 2>&1 >&3 3>&-)  # Fortran
     status=$?  # Fortran
-    echo "$name: modules mpi and mpi_f08 are not there for '$compiler'; this makes them: isthmus fortran --fc '$compiler'" >&2  # Fortran
+    [ -z "$errors" ] || printf '%s\n' "$errors" >&2  # Fortran
+    if [ $status -ne 0 ] && printf '%s\n' "$errors" | grep -Eqi "mpi(_f08(_types)?)?\.mod|\[MPI(_F08(_TYPES)?)?\]"; then  # Fortran
+        echo "$name: modules mpi and mpi_f08 are not there for '$compiler'; this makes them: isthmus fortran --fc '$compiler'" >&2  # Fortran
+    fi  # Fortran
     exit $status  # Fortran
 fi  # Fortran
 # A compiler may be several words, as in 'ccache cc'.

@@ -24,7 +24,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let words: Vec<&str> = arguments.fc.split_whitespace().collect();
     let (compiler, options) = words.split_first().context("--fc names no compiler")?;
     let version = version(compiler, options)?;
-    let all = prefix.libraries().join("isthmus/fortran");
+    // Another version of Isthmus may have had other modules.
+    let all = prefix
+        .libraries()
+        .join("isthmus/fortran")
+        .join(env!("CARGO_PKG_VERSION"));
     let folder = all.join(&version);
     let new = all.join(format!("{version}.{}", std::process::id()));
     std::fs::create_dir_all(&new).with_context(|| {
@@ -40,11 +44,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     made?;
     let default = all.join("default");
-    if !default.exists() {
-        // There may be a link to modules that are gone.
-        let _ = std::fs::remove_file(&default);
-        std::os::unix::fs::symlink(&version, &default).with_context(|| format!("cannot link {}", default.display()))?;
-    }
+    let link = all.join(format!("default.{}", std::process::id()));
+    std::os::unix::fs::symlink(&version, &link)
+        .and_then(|()| std::fs::rename(&link, &default))
+        .with_context(|| format!("cannot link {}", default.display()))?;
     println!("Fortran modules for {}: {}", arguments.fc, folder.display());
     Ok(ExitCode::SUCCESS)
 }

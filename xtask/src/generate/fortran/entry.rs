@@ -145,17 +145,17 @@ fn function(procedure: &Procedure, form: &Form, sections: &[Section]) -> Result<
     body.push_str(&code.before);
     let refused: Vec<String> = sections
         .iter()
-        .filter(|section| section.may_be_refused() && has_request(procedure))
-        .map(|section| format!("c_{}.refused", section.buffer))
+        .filter_map(|section| section.refused(has_request(procedure)))
         .collect();
     if refused.is_empty() {
         writeln!(body, "    code = {call};")?;
     } else {
+        let (of, object) = raised_on(&all);
+        let name = &procedure.name;
+        let refused = refused.join(" || ");
         writeln!(
             body,
-            "    code = {} ? refuse(\"{}\", comm_in(*comm)) : {call};",
-            refused.join(" || "),
-            procedure.name
+            "    code = {refused} ? refuse{of}(\"{name}\", {object}) : {call};"
         )?;
     }
     body.push_str(&code.after);
@@ -163,8 +163,16 @@ fn function(procedure: &Procedure, form: &Form, sections: &[Section]) -> Result<
     Ok((None, body))
 }
 
-impl Section {
-    fn may_be_refused(&self) -> bool {
-        self.kind != super::parameter::Kind::Block && self.kind != super::parameter::Kind::Address
+/// The object whose error handler is called: how the function in C ends that does it, and the object.
+fn raised_on(parameters: &[&Parameter]) -> (&'static str, &'static str) {
+    let has = |kind: &str| parameters.iter().any(|one| one.kind == kind);
+    if has("COMMUNICATOR") {
+        ("", "comm_in(*comm)")
+    } else if has("WINDOW") {
+        ("_of_win", "win_in(*win)")
+    } else if has("SESSION") {
+        ("_of_session", "session_in(*session)")
+    } else {
+        ("", "MPI_COMM_SELF")
     }
 }

@@ -25,7 +25,9 @@ pub enum Kind {
     Many,
     /// Data for an operation, which works on contiguous elements: copied.
     Whole,
-    /// Memory without a datatype: its address is taken.
+    /// Memory without a datatype, of so many bytes: there must be no gaps.
+    Bytes,
+    /// A single element, or memory that MPI knows already: its address is taken.
     Address,
 }
 
@@ -36,6 +38,8 @@ pub struct Section {
     count: Option<String>,
     datatype: Option<String>,
     writes: bool,
+    /// Other members than the root do not look at it.
+    at_root: bool,
 }
 
 impl Section {
@@ -44,7 +48,25 @@ impl Section {
         let name = Some(&parameter.name);
         self.buffer == parameter.name
             || self.kind == Kind::Block && self.count.as_ref() == name
-            || self.kind != Kind::Address && self.datatype.as_ref() == name
+            || !self.is_address() && self.datatype.as_ref() == name
+    }
+
+    /// Does C take its address as it is?
+    fn is_address(&self) -> bool {
+        matches!(self.kind, Kind::Bytes | Kind::Address)
+    }
+
+    /// When a section that is not contiguous is refused, as a condition in C: what has one datatype is C's to refuse.
+    pub fn refused(&self, has_request: bool) -> Option<String> {
+        let buffer = &self.buffer;
+        match self.kind {
+            Kind::Bytes => Some(format!("has_gaps({buffer})")),
+            Kind::Many | Kind::Whole if has_request && self.at_root => {
+                Some(format!("(c_{buffer}.refused && is_root(*root, comm_in(*comm)))"))
+            }
+            Kind::Many | Kind::Whole if has_request => Some(format!("c_{buffer}.refused")),
+            _ => None,
+        }
     }
 }
 
@@ -65,7 +87,10 @@ pub fn sections(procedure: &Procedure, large: bool) -> Vec<Section> {
         let datatype = rest[..end].iter().find(|one| one.kind == "DATATYPE");
         let single = ["MPI_Fetch_and_op", "MPI_Compare_and_swap"].contains(&procedure.name.as_str());
         let is_array = |one: Option<&&Parameter>| one.is_some_and(|one| one.length.is_some());
-        let kind = if datatype.is_none() || single {
+        let has_size = rest[..end].iter().any(|one| one.name.ends_with("size"));
+        let kind = if datatype.is_none() && has_size {
+            Kind::Bytes
+        } else if datatype.is_none() || single {
             Kind::Address
         } else if reduces {
             Kind::Whole
@@ -80,6 +105,7 @@ pub fn sections(procedure: &Procedure, large: bool) -> Vec<Section> {
             count: count.map(|one| one.name.clone()),
             datatype: datatype.filter(|one| one.length.is_none()).map(|one| one.name.clone()),
             writes: parameter.direction != Direction::In,
+            at_root: parameter.root_only,
         });
     }
     found
@@ -113,6 +139,7 @@ impl Code {
             count,
             datatype,
             writes,
+            at_root: _,
         } = section;
         let datatype = match datatype {
             Some(name) => format!("datatype_in(*{name})"),
@@ -125,7 +152,7 @@ impl Code {
             Kind::Many if datatype == "MPI_BYTE" => format!("whole({buffer}, {waits}, {writes})"),
             Kind::Many => format!("many({buffer}, {datatype}, {waits}, {writes})"),
             Kind::Whole => format!("whole({buffer}, {waits}, {writes})"),
-            Kind::Address => return,
+            Kind::Bytes | Kind::Address => return,
         };
         self.before.push_str(&format!("    SECTION c_{buffer} = {opened};\n"));
         self.after.push_str(&format!("    done(&c_{buffer});\n"));
@@ -238,7 +265,7 @@ impl Code {
 
     fn buffer(&mut self, parameter: &Parameter, form: &Form) {
         let name = &parameter.name;
-        let section = form.section.filter(|one| one.kind != Kind::Address);
+        let section = form.section.filter(|one| !one.is_address());
         let is_attached = name == "buffer" && parameter.direction == Direction::In;
         let address = match (form.section, section) {
             (_, Some(_)) => format!("c_{name}.address"),
