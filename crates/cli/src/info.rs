@@ -7,7 +7,7 @@ use isthmus_engine::backoff::{self, BESIDE_OTHERS, Facts, LOOKS_AT_WORK, LOOKS_A
 use isthmus_engine::occupancy::Cpus;
 use isthmus_engine::symmetric::size;
 use isthmus_engine::wakes;
-use isthmus_engine::{counters, protocols, single_copies_pay, single_copy_price, tunables};
+use isthmus_engine::{counters, limits, protocols, single_copies_pay, single_copy_price, tunables};
 use isthmus_os::{cgroup, cma_probe, cpu, kmod, membarrier, memfd, memory, topology, yama};
 use isthmus_transfer::{helper, vmsplice};
 use serde::Serialize;
@@ -128,7 +128,7 @@ struct Looks {
 }
 
 /// Print every constant that decides how ranks wait.
-pub fn limits() -> ExitCode {
+pub fn waiting_limits() -> ExitCode {
     let rows: Vec<_> = backoff::TABLE
         .iter()
         .map(|limit| {
@@ -145,6 +145,21 @@ pub fn limits() -> ExitCode {
     ExitCode::SUCCESS
 }
 
+/// Print every size and count that decides how bytes travel.
+pub fn limits() -> ExitCode {
+    let rows: Vec<_> = limits::TABLE
+        .iter()
+        .map(|limit| {
+            let words = [limit.unit, limit.machine, limit.decision, limit.doc].map(str::to_owned);
+            let mut row = vec![limit.name.to_lowercase(), limit.value.to_string()];
+            row.extend(words);
+            row
+        })
+        .collect();
+    print!("{}", show::columns(&rows, 6));
+    ExitCode::SUCCESS
+}
+
 /// Print which protocol should win at which size, and why, in a job of so many ranks.
 pub fn protocols(ranks: Option<u64>) -> ExitCode {
     let ranks = ranks.map(|ranks| u32::try_from(ranks).unwrap_or(u32::MAX));
@@ -155,7 +170,7 @@ pub fn protocols(ranks: Option<u64>) -> ExitCode {
         let mut size = show::bytes(bytes);
         for open in protocols::for_message(bytes, cma.is_ok(), ranks) {
             let protocol = open.protocol;
-            let note = if protocol.needs_two_cpus {
+            let note = if protocol.by == protocols::By::BothEnds {
                 " (a CPU for each rank)"
             } else {
                 ""

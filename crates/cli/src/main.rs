@@ -37,6 +37,9 @@ enum Command {
         /// Print every constant that decides how ranks wait
         #[arg(long, conflicts_with = "json", group = "table")]
         waiting: bool,
+        /// Print every size and count that decides how bytes travel, with its machine and decision
+        #[arg(long, conflicts_with = "json", group = "table")]
+        limits: bool,
         /// For so many ranks (as many as there are CPUs if not said)
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
         ranks: Option<u64>,
@@ -82,7 +85,8 @@ fn main() -> ExitCode {
             ranks,
             ..
         } => algorithms::run(ranks),
-        Command::Info { waiting: true, .. } => Ok(info::limits()),
+        Command::Info { waiting: true, .. } => Ok(info::waiting_limits()),
+        Command::Info { limits: true, .. } => Ok(info::limits()),
         Command::Info { json, ranks, .. } => info::run(json, ranks),
         Command::Doctor { json } => doctor::run(json),
         Command::Bench(arguments) => bench::run(&arguments),

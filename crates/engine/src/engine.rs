@@ -22,6 +22,7 @@ use isthmus_shm::{Offset, Segment, Slot, doorbell};
 use crate::channel::channels::Channels;
 use crate::channel::network::Network;
 use crate::channel::reading::Reading;
+use crate::limits::DEFERRED_ROUNDS;
 use crate::matching::matcher::Matching;
 use crate::membership::{Membership, boot};
 use crate::memory::Memory;
@@ -33,7 +34,7 @@ use crate::rules::Rule;
 use crate::tunables::{self, Origin};
 use crate::types::OpId;
 
-use arrivals::{DEFERRED_ROUNDS, Deferred};
+use arrivals::Deferred;
 
 /// The engine.
 pub(crate) struct Engine {

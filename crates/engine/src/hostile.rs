@@ -8,6 +8,7 @@ use isthmus_shm::{Segment, doorbell};
 
 use crate::channel::outbound::first_ring;
 use crate::engine::Engine;
+use crate::limits::SMALL_RING;
 use crate::matching::queues::Pattern;
 use crate::membership::control::Nonce;
 use crate::memory::buffer::Buffer;
@@ -15,7 +16,6 @@ use crate::types::{ContextId, Mode, Posting};
 
 const US: u32 = 0;
 const THEM: u32 = 1;
-const SMALL_RING: u64 = 4 << 10;
 const LARGE: usize = 200_000;
 
 /// Behind each buffer, to be found as it was.

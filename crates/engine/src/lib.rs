@@ -16,6 +16,7 @@ mod error;
 mod fault;
 #[cfg(any(test, fuzzing))]
 pub mod hostile;
+pub mod limits;
 mod matching;
 mod membership;
 mod memory;

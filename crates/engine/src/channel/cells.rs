@@ -18,24 +18,9 @@ use std::sync::OnceLock;
 use isthmus_shm::{Offset, Segment};
 
 use crate::counters;
+use crate::limits::{CELL_AFTER, CELL_LONGEST, CELL_SMALLEST, CELLS_OF_ALL, CELLS_OF_PAIR, CELLS_OF_RANK};
 use crate::memory::arena::Arena;
 use crate::rules::Rule;
-
-/// The shortest message that travels in one. Below, the lines of a ring that it takes are fewer than a cell's and the record's
-/// that names it.
-pub const WORTH: usize = 128;
-/// The longest message that travels in one, and the bytes of a cell in a small job.
-const LARGEST: u64 = 128 << 10;
-/// Not worth it below.
-const SMALLEST: u64 = 4 << 10;
-/// Bytes that the cells that one process makes take at most...
-const OWN: u64 = 2 << 20;
-/// ...and those of all ranks.
-const ALL: u64 = 256 << 20;
-/// So many longer messages in each direction, and a pair gets a cell.
-const ANSWERS: u32 = 4;
-/// Cells that one side of a pair can have: one that it made, one that the other made.
-const OF_A_PAIR: usize = 2;
 
 /// Bytes of a cell: the same in all processes of the job.
 fn size(segment: &Segment) -> u64 {
@@ -45,13 +30,13 @@ fn size(segment: &Segment) -> u64 {
 
 /// The same in a job of so many ranks: each can make one for every other.
 fn size_among(ranks: u32) -> u64 {
-    let share = OWN / u64::from(ranks.max(1));
-    (1 << share.max(1).ilog2()).clamp(SMALLEST, LARGEST)
+    let share = CELLS_OF_RANK / u64::from(ranks.max(1));
+    (1 << share.max(1).ilog2()).clamp(CELL_SMALLEST, CELL_LONGEST)
 }
 
 /// Cells that one process makes in a job of so many ranks.
 fn most_among(ranks: u32) -> u32 {
-    let bytes = OWN.min(ALL / u64::from(ranks.max(1)));
+    let bytes = CELLS_OF_RANK.min(CELLS_OF_ALL / u64::from(ranks.max(1)));
     (bytes / size_among(ranks)) as u32
 }
 
@@ -125,7 +110,7 @@ impl Cells {
     pub fn keep(&mut self, segment: &Segment, cell: Cell) {
         self.longest = size(segment) as usize;
         // An honest peer has no more to give.
-        if self.ours.len() < OF_A_PAIR {
+        if self.ours.len() < CELLS_OF_PAIR {
             self.ours.push(cell);
         }
     }
@@ -139,14 +124,14 @@ impl Cells {
     /// Is it time to make one, if the peer answers?
     #[inline]
     pub fn are_wanted(&self) -> bool {
-        self.missed > ANSWERS && Rule::Cells.holds()
+        self.missed > CELL_AFTER && Rule::Cells.holds()
     }
 
     /// Make one, if this process may and the peer, from which so many longer messages came, answers. What cannot be had now
     /// is not asked for again: rings do.
     pub fn make(&mut self, segment: &Segment, arena: &mut Arena, made: &mut u32, heard: u32) {
         self.missed = 0;
-        if heard <= ANSWERS {
+        if heard <= CELL_AFTER {
             return;
         }
         self.made = true;

@@ -11,13 +11,8 @@ use crate::channel::inbound::Inbound;
 use crate::channel::network::Network;
 use crate::channel::outbound::{self, Leases, Message, Outbound, first_ring};
 use crate::counters;
+use crate::limits::{POLLED_RINGS, RUNG_BEFORE_POLLED, SMALL_RING};
 use crate::memory::arena::Arena;
-
-/// Rings that are looked at in every round of progress; the others ring the doorbell.
-const MAX_POLLED: usize = 16;
-/// So often at least, and four times for each ring that there is, peers whose rings are not looked at have rung before one of them may take
-/// the place of a peer that was silent meanwhile: that takes a fence of every process, which is a system call and interrupts them all.
-const KNOCKS: u32 = 64;
 
 /// All channels of this process.
 #[derive(Debug)]
@@ -268,7 +263,7 @@ impl Channels {
     /// What handlers look at for each peer on another node whose records come. False: there is no memory for it.
     pub fn open_remote(&mut self, arena: &mut Arena, peer: u32) -> bool {
         if self.inbound[peer as usize].is_none() {
-            let length = ring::bytes_for(outbound::SMALL_RING);
+            let length = ring::bytes_for(SMALL_RING);
             let at = arena.allocate(self.segment, length).ok();
             let memory = at.and_then(|at| Some((at, outbound::first_ring(self.segment, at.0)?)));
             let Some((at, memory)) = memory else { return false };
@@ -299,10 +294,10 @@ impl Channels {
         if self.is_polled(peer) {
             return true;
         }
-        if self.polled.len() >= MAX_POLLED {
+        if self.polled.len() >= POLLED_RINGS {
             self.knocks += 1;
             // Whoever has not had its turn in a round of all with all is not silent.
-            if self.knocks < KNOCKS.max(4 * self.opened) {
+            if self.knocks < RUNG_BEFORE_POLLED.max(4 * self.opened) {
                 return false;
             }
             self.knocks = 0;
@@ -403,7 +398,7 @@ mod tests {
     /// Who is heard from more peers than it looks at leaves the others to their doorbells, and fences nobody for each message.
     #[test]
     fn where_all_talk_with_all_the_same_are_polled() {
-        const RANKS: u32 = MAX_POLLED as u32 + 3;
+        const RANKS: u32 = POLLED_RINGS as u32 + 3;
         let fd = crate::membership::job::create(RANKS, Nonce([2; 16])).expect("memory");
         let segment: &'static Segment = Box::leak(Box::new(Segment::attach(fd, [2; 16]).expect("a job segment")));
         let mut us = Channels::new(segment, 0, false);
@@ -411,7 +406,7 @@ mod tests {
             let mut them = Channels::new(segment, peer, false);
             them.connect(&mut Arena::default(), 0).expect("room");
             assert!(us.open(peer, false));
-            assert_eq!(us.poll(peer), peer as usize <= MAX_POLLED, "{peer}");
+            assert_eq!(us.poll(peer), peer as usize <= POLLED_RINGS, "{peer}");
         }
         let before = us.polled.clone();
         for _ in 0..100 {
@@ -422,7 +417,7 @@ mod tests {
         }
         assert_eq!(us.polled, before, "nobody was silent");
         // From now on only the last one is heard.
-        let window = KNOCKS.max(4 * RANKS);
+        let window = RUNG_BEFORE_POLLED.max(4 * RANKS);
         let displaced = (0..2 * window).any(|_| us.poll(RANKS - 1));
         assert!(displaced && us.polled != before, "it takes a silent one's place");
     }

@@ -4,10 +4,10 @@ use isthmus_shm::ring::{Consumer, Mapped, Record};
 use isthmus_shm::{Offset, Segment};
 use isthmus_transfer::copy::Copying;
 
-use crate::channel::cells;
 use crate::channel::outbound::mapped;
 use crate::channel::record::{Envelope, Fixed, Handler, Switch};
 use crate::channel::wishes;
+use crate::limits::CELL_FROM;
 use crate::way::Effort;
 
 /// Where the pieces of a message go that came in several records.
@@ -75,7 +75,7 @@ impl Inbound {
         self.heard = self.heard.wrapping_add(1);
         let first = matches!(handler, Some(Handler::EagerFirst | Handler::FirstInCell));
         let whole = handler == Some(Handler::Eager);
-        let longer = first || whole && length as usize >= cells::WORTH + Envelope::SIZE as usize;
+        let longer = first || whole && length as usize >= CELL_FROM + Envelope::SIZE as usize;
         self.longer = self.longer.wrapping_add(u32::from(longer));
         let eager = first || whole;
         self.eager = self.eager.wrapping_add(u32::from(eager));

@@ -18,6 +18,7 @@ use crate::channel::cells::Cells;
 use crate::channel::network;
 use crate::channel::orders::Orders;
 use crate::channel::record::{CallFailed, Data, Envelope, Fixed, FullLine};
+use crate::limits::{LARGEST_RING, ONE_RECORD, SMALL_RING};
 use crate::membership::failed_calls;
 use crate::memory::arena::Arena;
 use crate::memory::buffer::Buffer;
@@ -25,13 +26,6 @@ use crate::types::ContextId;
 
 pub use leases::Leases;
 pub use queue::{Answer, Queued};
-
-pub use writing::WHOLE;
-
-/// Data of the ring that a pair starts with.
-pub const SMALL_RING: u64 = 4 << 10;
-/// Data of the largest ring that a streaming pair may lease.
-const LARGEST_RING: u64 = 4 << 20;
 
 /// A message on its way out.
 #[derive(Debug, Clone, Copy)]
@@ -162,7 +156,7 @@ impl Outbound {
     #[inline]
     pub fn try_eager(&mut self, message: Message) -> bool {
         self.queue.is_empty()
-            && (message.length <= WHOLE.min(self.longest()) || self.cells.fit_whole(message.length))
+            && (message.length <= ONE_RECORD.min(self.longest()) || self.cells.fit_whole(message.length))
             && self.put_whole(message)
     }
 

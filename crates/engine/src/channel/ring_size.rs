@@ -4,12 +4,9 @@ use isthmus_os::topology::{self, Cache};
 
 use isthmus_shm::occupancy::is_oversubscribed;
 
+use crate::limits::NEAR_CACHE_MOST;
 use crate::membership::boot::known_cpus;
 use crate::rules::Rule;
-
-/// The largest last cache that is taken to be near: as much as eight cores of a Zen have with stacked memory. On Emerald Rapids 300 MiB
-/// are spread over a mesh.
-const LARGEST_NEAR: u64 = 96 << 20;
 
 /// Bytes of a ring in a job of so many ranks.
 pub fn suitable(ranks: u32) -> u64 {
@@ -25,7 +22,7 @@ pub fn suitable(ranks: u32) -> u64 {
 }
 
 fn is_far(last: &Cache) -> bool {
-    last.bytes > LARGEST_NEAR
+    last.bytes > NEAR_CACHE_MOST
 }
 
 /// Where ranks take turns on the CPUs, at most so much that all rings together have a quarter of the last cache: what is shown

@@ -14,17 +14,9 @@ use crate::channel::record::{
     Help, InCell, ReadyToSend, Switch,
 };
 use crate::counters;
+use crate::limits::{DEFERRED_FROM, RECORDS_A_TURN};
 use crate::matching::queues::Key;
 use crate::types::ContextId;
-
-/// Records taken from one ring before the next gets its turn.
-const BURST: usize = 32;
-
-/// Unmatched messages from this length on stay in their rings while other things move...
-const DEFERRED: u64 = 4 << 10;
-
-/// ...for so many rounds of progress.
-pub(super) const DEFERRED_ROUNDS: u32 = 64;
 
 /// So long one stays for which there is no memory: what frees some, or the receive, may be behind it.
 const REFUSED_LONG: Duration = Duration::from_secs(10);
@@ -99,7 +91,7 @@ impl Engine {
             from: peer,
             tag,
         };
-        (total >= DEFERRED && self.matching.find_posted(&self.ops, key).is_none()).then_some(total)
+        (total >= DEFERRED_FROM && self.matching.find_posted(&self.ops, key).is_none()).then_some(total)
     }
 
     /// Does this message stay in its ring, since its receive may be about to be posted, or there is no memory for it?
@@ -146,7 +138,7 @@ impl Engine {
     pub fn poll(&mut self, peer: u32) -> bool {
         let mut taken = 0;
         let mut credited = false;
-        while taken < BURST {
+        while taken < RECORDS_A_TURN {
             let Some(inbound) = self.channels.inbound_mut(peer) else {
                 return false;
             };

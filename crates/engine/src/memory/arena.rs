@@ -7,17 +7,11 @@ use std::ptr::NonNull;
 use isthmus_shm::{Advert, Descriptor, Offset, Segment, segment};
 use isthmus_transfer::fault::Plan;
 
+use crate::limits::{BESIDE, ROOMY, ROOMY_DESCRIPTORS};
 use crate::memory::huge_pages::HugePages;
 
 /// Bytes taken from the segment at a time.
 const CHUNK: u64 = 64 << 10;
-
-/// Bytes behind each descriptor, for a copy of a message as short as that: who matches it finds it there, and needs neither ring nor
-/// single copy.
-const BESIDE: u64 = 192;
-/// Bytes of some descriptors that have room for longer messages, and how many a process has: synchronous sends are announced, however short.
-const ROOMY: u64 = 4 << 10;
-const MOST_ROOMY: u64 = 16;
 
 const HEAD: u64 = size_of::<Descriptor>() as u64;
 
@@ -102,9 +96,9 @@ impl Arena {
     #[cold]
     fn roomy_descriptor(&mut self, segment: &Segment) -> Option<Offset> {
         if self.first_roomy.is_none() {
-            let first = self.allocate(segment, MOST_ROOMY * ROOMY).ok()?;
+            let first = self.allocate(segment, ROOMY_DESCRIPTORS * ROOMY).ok()?;
             self.first_roomy = Some(first);
-            self.roomy = (0..MOST_ROOMY).map(|at| Offset(first.0 + at * ROOMY)).collect();
+            self.roomy = (0..ROOMY_DESCRIPTORS).map(|at| Offset(first.0 + at * ROOMY)).collect();
         }
         self.roomy.pop()
     }
@@ -120,7 +114,7 @@ impl Arena {
 
     fn is_roomy(&self, descriptor: Offset) -> bool {
         self.first_roomy
-            .is_some_and(|first| (first.0..first.0 + MOST_ROOMY * ROOMY).contains(&descriptor.0))
+            .is_some_and(|first| (first.0..first.0 + ROOMY_DESCRIPTORS * ROOMY).contains(&descriptor.0))
     }
 
     /// The receiver is done with it.

@@ -3,12 +3,7 @@
 //! Where ranks share CPUs, messages come before their receives all the time. The C library gives long blocks back to
 //! the kernel as soon as they are free, and then each such message pays for its pages again.
 
-/// Shorter payload is the allocator's business.
-const LEAST: usize = 4 << 10;
-/// Bytes kept at most.
-const KEPT: usize = 4 << 20;
-/// Payload beyond is not believed until it comes: a peer said how long its message is.
-const BELIEVED: usize = 1 << 20;
+use crate::limits::{BELIEVED, SPARE_FROM, SPARE_KEPT};
 
 /// Blocks that held payload, by the power of two of their size.
 #[derive(Debug, Default)]
@@ -21,7 +16,7 @@ impl Spare {
     /// An empty vector with room for `bytes`, or for what is believed of them.
     pub fn take(&mut self, bytes: usize) -> Vec<u8> {
         let bytes = bytes.min(BELIEVED);
-        if bytes < LEAST {
+        if bytes < SPARE_FROM {
             return Vec::with_capacity(bytes);
         }
         let room = bytes.next_power_of_two();
@@ -37,7 +32,7 @@ impl Spare {
     /// See to it that there is one. False: there is no memory for it.
     pub fn provide(&mut self, bytes: usize) -> bool {
         let room = bytes.min(BELIEVED).next_power_of_two();
-        if room <= LEAST || !self.blocks[room.ilog2() as usize].is_empty() {
+        if room <= SPARE_FROM || !self.blocks[room.ilog2() as usize].is_empty() {
             return true;
         }
         let mut block = Vec::new();
@@ -52,7 +47,7 @@ impl Spare {
     /// Done with a vector.
     pub fn give(&mut self, mut block: Vec<u8>) {
         let room = block.capacity();
-        if room < LEAST || self.kept + room > KEPT {
+        if room < SPARE_FROM || self.kept + room > SPARE_KEPT {
             return;
         }
         block.clear();
@@ -92,7 +87,7 @@ mod tests {
         let mut spare = Spare::default();
         let blocks: Vec<_> = (0..100).map(|_| spare.take(1 << 20)).collect();
         blocks.into_iter().for_each(|block| spare.give(block));
-        assert!(spare.kept <= KEPT);
+        assert!(spare.kept <= SPARE_KEPT);
         assert!(spare.take(usize::MAX).capacity() <= 2 * BELIEVED);
     }
 }

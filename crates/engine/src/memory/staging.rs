@@ -20,23 +20,12 @@ use std::sync::Arc;
 use isthmus_shm::{Offset, Segment};
 
 use crate::channel::ring_size;
+use crate::limits::{SHORT_STAGED, STAGED_LARGEST, STAGED_SLOTS, STAGED_SLOTS_OVERSUBSCRIBED, STAGED_SMALLEST};
 use crate::memory::arena::Arena;
 use crate::memory::board::{Board, Step};
 use crate::{Entered, Result, allows_threads, counters, tunables};
 
 pub use publish::{copy_for_others, copy_from_others, copy_past_caches};
-
-/// Pieces up to so many bytes are short.
-const SHORT: usize = 2 << 10;
-/// Slots for short pieces that are in use where each rank has a CPU.
-const SLOTS: usize = 8;
-/// The same where ranks share CPUs: as many as there are calls that one may be ahead, and wait for nobody's turn.
-const SLOTS_OVERSUBSCRIBED: usize = 32;
-/// The smallest ring that will do: three of the longest pieces, and some.
-const SMALLEST: u64 = 1 << 20;
-
-/// More is never of use.
-const LARGEST: u64 = 64 << 20;
 
 /// The longest piece: a round number, and what its users put before it.
 pub const LONGEST: usize = 264 << 10;
@@ -100,7 +89,7 @@ struct Spilled {
 #[derive(Debug, Default)]
 pub(crate) struct Staging {
     slots: Option<Offset>,
-    readers: [Option<Readers>; SLOTS_OVERSUBSCRIBED],
+    readers: [Option<Readers>; STAGED_SLOTS_OVERSUBSCRIBED],
     next_slot: usize,
     ring: Option<Ring>,
     spilled: Vec<Spilled>,
@@ -118,7 +107,7 @@ impl Staging {
         length: usize,
         by_half: bool,
     ) -> Result<Option<Offset>> {
-        if length <= SHORT {
+        if length <= SHORT_STAGED {
             return self.take_slot(segment, arena, board, step);
         }
         if self.ring.is_none() {
@@ -146,7 +135,7 @@ impl Staging {
             Some(base) => base,
             None => *self
                 .slots
-                .insert(arena.allocate(segment, (SLOTS_OVERSUBSCRIBED * SHORT) as u64)?),
+                .insert(arena.allocate(segment, (STAGED_SLOTS_OVERSUBSCRIBED * SHORT_STAGED) as u64)?),
         };
         let slot = self.next_slot;
         match &mut self.readers[slot] {
@@ -160,11 +149,11 @@ impl Staging {
             }
         }
         let slots = match publish::ranks_take_turns() {
-            true => SLOTS_OVERSUBSCRIBED,
-            false => SLOTS,
+            true => STAGED_SLOTS_OVERSUBSCRIBED,
+            false => STAGED_SLOTS,
         };
         self.next_slot = (slot + 1) % slots;
-        Ok(Some(Offset(base + (slot * SHORT) as u64)))
+        Ok(Some(Offset(base + (slot * SHORT_STAGED) as u64)))
     }
 
     /// As [`Self::take`], and if there is no room, memory from the arena.
@@ -232,7 +221,7 @@ impl Ring {
             0 => ring_size::suitable(segment.ranks()),
             bytes => bytes,
         };
-        let mut size = wanted.clamp(SMALLEST, LARGEST).next_power_of_two();
+        let mut size = wanted.clamp(STAGED_SMALLEST, STAGED_LARGEST).next_power_of_two();
         loop {
             match arena.allocate(segment, size) {
                 Ok(base) => {
@@ -245,7 +234,7 @@ impl Ring {
                         was_full: false,
                     });
                 }
-                Err(_) if size > SMALLEST => size /= 2,
+                Err(_) if size > STAGED_SMALLEST => size /= 2,
                 Err(error) => return Err(error.into()),
             }
         }

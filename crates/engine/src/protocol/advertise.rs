@@ -26,6 +26,7 @@ use crate::channel::outbound::Answer;
 use crate::channel::record::{Advertised, ReadyToSend};
 use crate::counters;
 use crate::engine::Engine;
+use crate::limits::{ANSWERS_WITHIN, BYTES_PER_US, PUSHED_FROM};
 use crate::matching::queues::Key;
 use crate::matching::unexpected::Unexpected;
 use crate::memory::heap;
@@ -35,9 +36,6 @@ use crate::protocol::single_copy::{Push, chunk_of};
 use crate::tunables;
 use crate::types::{ContextId, OpId};
 use crate::way::Way;
-
-/// Shorter messages are not worth a push.
-pub(crate) const PUSHED_FROM: u64 = 32 << 10;
 
 /// The receives that we have advertised.
 #[derive(Debug, Default)]
@@ -70,11 +68,6 @@ impl Claim {
     }
 }
 
-/// A peer that is inside the library answers within this time.
-const ANSWERS_WITHIN: Duration = Duration::from_micros(2);
-/// And so many bytes are worth another microsecond of waiting: some tenth of what copying them takes.
-const BYTES_PER_US: u64 = 256 << 10;
-
 /// How long nothing has been heard of a peer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Silence {
@@ -101,7 +94,7 @@ impl Engine {
             tag,
         };
         let is_pushable = mechanism::may_push(Way::SingleCopy) || mechanism::may_push(Way::Mapped);
-        let goes_at_once = length <= self.transfers.eager_limit;
+        let goes_at_once = length as u64 <= self.transfers.facts.eager_limit;
         let is_remote = self.channels.is_remote(peer);
         if goes_at_once || peer == self.me || is_remote || own.is_some() || !is_pushable {
             return;
@@ -327,7 +320,7 @@ impl Engine {
         if signs != silence.signs {
             *silence = Silence { since: now, signs };
         }
-        let limit = ANSWERS_WITHIN.max(Duration::from_micros(bytes / BYTES_PER_US));
+        let limit = Duration::from_micros(ANSWERS_WITHIN.max(bytes / BYTES_PER_US));
         now - silence.since >= limit.min(Duration::from_micros(tunables::PEER_SILENCE_US.get()))
     }
 }

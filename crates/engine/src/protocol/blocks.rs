@@ -6,7 +6,6 @@
 //! still in a cache. As a cell does, it changes hands with the message: who has read it writes it in less time than who wrote it before
 //! (docs/decisions/0022, 0104). Who has enough of them leaves it to the sender.
 
-use isthmus_shm::occupancy;
 use isthmus_shm::{Offset, Segment};
 use isthmus_transfer::copy::{Copying, copy_by};
 
@@ -14,27 +13,11 @@ use crate::channel::outbound::Message;
 use crate::channel::record::ReadyToSend;
 use crate::counters;
 use crate::engine::Engine;
+use crate::limits::{BLOCKS, BLOCKS_KEPT};
 use crate::memory::arena::Arena;
 use crate::memory::buffer::Buffer;
 use crate::ops::{Ops, Owner};
-use crate::rules::Rule;
 use crate::types::OpId;
-
-/// Blocks that one process has, those with messages under way among them.
-const MOST: usize = 8;
-/// Who has fewer keeps what comes to it.
-const KEPT: usize = 4;
-/// Bytes that the blocks of all ranks take at most.
-const ALL: u64 = 256 << 20;
-/// Longer messages are over sooner in pieces, whatever the tunables say goes at once.
-const LARGEST: u64 = 1 << 20;
-/// Shorter ones are over sooner through a ring...
-const SHORTEST: usize = 32 << 10;
-/// ...and where a rank may have messages to more peers at a time than it has blocks, these: an all-to-all of 32 KiB on 16 ranks takes 1.5
-/// times as long through blocks, a scatter twice.
-const SHORTEST_TO_MANY: usize = 128 << 10;
-/// More ranks are many.
-const FEW: u32 = 8;
 
 /// A copy by strings is slow where one end lies a few bytes further in its page than the other.
 const PAGE: u64 = 4 << 10;
@@ -53,8 +36,6 @@ fn beginning(address: u64) -> u64 {
 pub(crate) struct Blocks {
     /// Blocks have room for two to the power of this; `None`: there are none. It goes by tunables, which may be others at other ranks.
     order: Option<u32>,
-    /// Bytes of the shortest message that lies in one.
-    shortest: usize,
     /// Those that it has, and those that could not be had.
     count: usize,
     /// The one that came last is the last.
@@ -71,35 +52,18 @@ struct Away {
     to: u32,
 }
 
-/// The shortest message, in bytes, that a block is for in such a job whose ranks share CPUs, and the order of blocks.
-fn range(ranks: u32, eager_limit: u64) -> (usize, u32) {
-    let share = ALL / MOST as u64 / u64::from(ranks.max(1));
-    let size = eager_limit.min(LARGEST).min(share).max(1);
-    let shortest = if ranks <= FEW { SHORTEST } else { SHORTEST_TO_MANY };
-    (shortest, size.ilog2())
-}
-
-/// Is a message of so many bytes one for a block, if one is free, in such a job whose ranks share CPUs?
-pub(crate) fn are_for(ranks: u32, eager_limit: u64, bytes: u64) -> bool {
-    let (shortest, order) = range(ranks, eager_limit);
-    Rule::Blocks.holds() && (shortest as u64..=1 << order).contains(&bytes)
-}
-
 impl Blocks {
-    /// None yet, of a job of so many ranks, in which messages up to `eager_limit` go at once.
-    pub fn new(ranks: u32, eager_limit: u64) -> Self {
-        let (shortest, order) = range(ranks, eager_limit);
-        let are_used = occupancy::is_oversubscribed() && Rule::Blocks.holds();
+    /// None yet, for messages of so many bytes.
+    pub fn new(range: Option<(u64, u64)>) -> Self {
         Self {
-            order: are_used.then_some(order),
-            shortest,
+            order: range.map(|(_, longest)| longest.ilog2()),
             count: 0,
             free: Vec::new(),
             away: Vec::new(),
         }
     }
 
-    /// As if ranks shared CPUs.
+    /// Of another size from now on.
     #[cfg(test)]
     pub fn open(&mut self, order: u32) {
         self.order = Some(order);
@@ -109,13 +73,6 @@ impl Blocks {
     #[cfg(test)]
     pub fn here_and_away(&self) -> (usize, usize) {
         (self.free.len(), self.away.len())
-    }
-
-    /// Does a message of `length` bytes go this way, if a block is free?
-    #[inline]
-    pub fn suit(&self, length: usize) -> bool {
-        self.order
-            .is_some_and(|order| (self.shortest..=1 << order).contains(&length))
     }
 
     /// A block, if one is free or may be made.
@@ -129,7 +86,7 @@ impl Blocks {
             is_away
         });
         self.free.pop().or_else(|| {
-            if self.count == MOST {
+            if self.count == BLOCKS {
                 return None;
             }
             // What cannot be had now is not asked for again: rings do.
@@ -161,7 +118,8 @@ impl Blocks {
 
     /// Keep the block at `at`, which a peer may have told us, whose message we have read. False: it goes back.
     fn keep(&mut self, segment: &Segment, at: Offset, order: u32) -> bool {
-        let is_wanted = self.free.len() + self.away.len() < KEPT && self.count < MOST && self.order == Some(order);
+        let is_wanted =
+            self.free.len() + self.away.len() < BLOCKS_KEPT && self.count < BLOCKS && self.order == Some(order);
         if !is_wanted || segment.at(at, bytes(order)).is_none() {
             return false;
         }

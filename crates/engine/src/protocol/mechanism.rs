@@ -162,7 +162,7 @@ fn tell(event: &Event) {
 
 /// Which side copies, where the user says that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sides {
+pub enum Sides {
     /// Who finds out that it gains.
     Any,
     /// The receiver alone (`process_vm_readv`).
@@ -171,6 +171,15 @@ pub(crate) enum Sides {
     Sender,
     /// Both, whatever the size.
     Both,
+}
+
+/// What the user has named by the tunable `mechanism`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Named {
+    /// What moves the bytes of long messages: the way's name, see [`Way::mechanism`].
+    pub mechanism: &'static str,
+    /// Which side is to make single copies.
+    pub sides: Sides,
 }
 
 /// What the tunable `mechanism` may be.
@@ -232,8 +241,11 @@ fn forced() -> Option<&'static Choice> {
 }
 
 /// What moves the bytes of large messages, and which side, if the user says so. The module (`kmod`) copies as `cma` does.
-pub(crate) fn named() -> Option<(&'static str, Sides)> {
-    forced().map(|choice| (choice.mechanism, choice.sides))
+pub(crate) fn named() -> Option<Named> {
+    forced().map(|choice| Named {
+        mechanism: choice.mechanism,
+        sides: choice.sides,
+    })
 }
 
 /// Has the user said so?

@@ -8,6 +8,7 @@ use crate::channel::inbound::Incoming;
 use crate::channel::record::{Body, Data, EagerFirst, Envelope};
 use crate::engine::Engine;
 use crate::fault;
+use crate::limits::TIMED_WHOLE_FROM;
 use crate::matching::queues::Key;
 use crate::matching::unexpected::Unexpected;
 use crate::memory::payload::Payload;
@@ -16,10 +17,6 @@ use crate::protocol::choice::select;
 use crate::types::ContextId;
 use crate::way;
 use crate::way::{Effort, Way};
-
-/// From this length on, reading and writing of a message overlap enough for the whole of it to be timed; of shorter ones,
-/// both copies of the first record are.
-const STREAMED: u64 = 16 << 10;
 
 impl Engine {
     /// A whole message.
@@ -82,7 +79,7 @@ impl Engine {
             return;
         }
         let (began, copying) = (clock::ticks(), Copying::of(first.copying));
-        let is_streamed = first.total >= STREAMED && (payload.len() as u64) < first.total;
+        let is_streamed = first.total >= TIMED_WHOLE_FROM && (payload.len() as u64) < first.total;
         if is_streamed && let Some(inbound) = self.channels.inbound_mut(peer) {
             inbound.timed = Some((Effort::begin(), copying));
         }

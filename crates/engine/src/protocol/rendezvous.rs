@@ -30,18 +30,19 @@ use crate::channel::outbound::{Answer, Queued};
 use crate::channel::record::{ClearToSend, Finished, ReadyToSend};
 use crate::counters;
 use crate::engine::Engine;
+use crate::limits::PUSHED_FROM;
 use crate::matching::queues::Key;
 use crate::matching::unexpected::Unexpected;
 use crate::memory::arena;
 use crate::ops::Stage;
 use crate::protocol::access::{Access, Pushable};
-use crate::protocol::advertise::{PUSHED_FROM, Silence};
+use crate::protocol::advertise::Silence;
+use crate::protocol::choice::protocols::{self, By, Message};
 use crate::protocol::choice::select::Measurements;
 use crate::protocol::choice::tuning;
 use crate::protocol::mechanism;
 use crate::rules::Rule;
 use crate::types::{ContextId, OpId};
-use crate::way;
 use crate::way::{Effort, Way};
 
 /// Who copies an announced message.
@@ -273,35 +274,38 @@ impl Engine {
             return self.way_of_scattered(op, peer, record, length);
         }
         self.ops[op].effort?;
-        let open = |access: &Access| mechanism::is_open(access.way);
-        let mapped = self.mapped_access(record.place, length).filter(open);
-        let single = self.single_access(peer, record.address, Direction::Pull).filter(open);
-        let needed = mapped.is_none() && single.is_none();
-        let pays = single.is_some() && self.transfers.facts.leaves_ring_out();
-        let preferred = tuning::preferred(length);
-        let needed = needed && self.streams_from(peer, preferred).next().is_none();
-        let by_ring = needed || preferred == Some("ring");
-        let ring = way::ring_ways().filter(|&way| by_ring || !pays && mechanism::is_open(way));
-        let streams = self.streams_from(peer, preferred);
-        let accesses = mapped.into_iter().chain(single);
-        let ways = accesses.clone().map(|access| access.way).chain(streams).chain(ring);
-        let wanted = ways.clone().filter(|way| preferred == Some(way.mechanism()));
-        let learned = &mut self.learned(peer).announced;
-        let way = match wanted.clone().next() {
-            Some(_) => learned.choose(length, wanted),
-            None if !Rule::Learning.holds() => ways
-                .clone()
-                .find(|way| pays || !matches!(way, Way::SingleCopy))
-                .or(ways.clone().next())
-                .unwrap_or(Way::Ring(Copying::usual())),
-            None => learned.choose(length, ways),
+        let mapped = self.mapped_access(record.place, length);
+        let single = self.single_access(peer, record.address, Direction::Pull);
+        let message = Message {
+            is_mapped: &|| mapped.is_some(),
+            can_copy: single.is_some(),
+            streams: self.open_streams(peer),
+            measured: tuning::preferred(length),
+            ..Message::announced(length)
+        };
+        let facts = self.transfers.facts;
+        let ways = protocols::ways(&facts, &message);
+        let is_measured = ways
+            .clone()
+            .any(|(_, protocol)| message.measured == Some(protocol.mechanism));
+        let (way, protocol) = if is_measured || Rule::Learning.holds() {
+            let way = self
+                .learned(peer)
+                .announced
+                .choose(length, ways.clone().map(|(way, _)| way));
+            ways.clone().find(|(open, _)| *open == way)?
+        } else {
+            let pays = single.is_some() && facts.leaves_ring_out();
+            let usual = ways.clone().find(|(way, _)| pays || *way != Way::SingleCopy);
+            usual.or(ways.clone().next())?
         };
         self.ops[op].way = way;
-        let access = accesses.into_iter().find(|access| access.way == way)?;
-        Some(match mechanism::may_pull(way) {
-            true => Taken::Pulled(access),
-            false => Taken::Pushed(way),
-        })
+        match protocol.by {
+            By::Mapped => mapped.map(Taken::Pulled),
+            By::Pull | By::BothEnds => single.map(Taken::Pulled),
+            By::Push => Some(Taken::Pushed(way)),
+            _ => None,
+        }
     }
 
     /// As [`Self::way`], of a message that is not in a row at one end: that end is local to whoever copies.
@@ -310,7 +314,7 @@ impl Engine {
         let told = record.address != 0 || Pushable(record.flags).by(Way::Mapped);
         if told
             && buffer.has_layout()
-            && let Some(way) = self.streams_from(peer, None).next()
+            && let Some(way) = self.named_stream(peer)
         {
             self.ops[op].way = way;
             return None;

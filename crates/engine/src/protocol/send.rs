@@ -13,14 +13,9 @@ use crate::memory::heap;
 use crate::memory::payload::Payload;
 use crate::ops::Stage;
 use crate::protocol::blocks::InBlock;
+use crate::protocol::choice::protocols::{self, By};
 use crate::types::{ContextId, Mode, Outcome, Posting};
-use crate::{Result, counters, tunables};
-
-/// From this length on a message in memory that its receiver maps is announced: one copy instead of two.
-pub(crate) const MAPPED_FROM: usize = 32 << 10;
-
-/// No message that is shorter is announced to another node, whatever `network_eager` says.
-const NETWORK_FROM: usize = 16 << 10;
+use crate::{Result, counters};
 
 impl Engine {
     /// Start a send. `None`: it is complete.
@@ -44,9 +39,8 @@ impl Engine {
         if to == self.me {
             return self.send_to_self(mode, posting, buffer, length);
         }
-        let eager = mode == Mode::Standard
-            && length <= self.transfers.eager_limit
-            && (length < MAPPED_FROM || place_of(buffer, length) == 0);
+        let goes_at_once = protocols::is_short(&self.transfers.facts, mode, length as u64)
+            || self.plan(mode, buffer, length, false).is_at_once();
         let mut outbound = self.outbound(to)?;
         let message = Message {
             context: posting.context,
@@ -57,13 +51,12 @@ impl Engine {
             buffer,
             length,
         };
-        if !eager || outbound.announce_only() {
+        if !goes_at_once || outbound.announce_only() {
             return self.announce(to, message, None).map(Some);
         }
         if outbound.is_remote() {
             // What cannot be announced, for lack of descriptors, goes in frames.
-            if length >= NETWORK_FROM
-                && length as u64 > tunables::NETWORK_EAGER.get()
+            if self.plan(mode, buffer, length, true) == By::RemoteRead
                 && let Ok(op) = self.announce(to, message, None)
             {
                 return Ok(Some(op));
@@ -88,11 +81,23 @@ impl Engine {
         self.send_long_eager(to, message)
     }
 
+    /// What moves a message, as far as its sender chooses.
+    #[cold]
+    fn plan(&self, mode: Mode, buffer: Buffer, length: usize, is_remote: bool) -> By {
+        let message = protocols::Message {
+            is_remote,
+            is_mapped: &|| place_of(buffer, length) != 0,
+            ..protocols::Message::of(length as u64, mode)
+        };
+        protocols::plan(&self.transfers.facts, &message).by
+    }
+
     /// More than one record, or no room: with a larger ring if that helps, and what does not fit now is queued.
     #[cold]
     fn send_long_eager(&mut self, to: u32, message: Message) -> Result<Option<u32>> {
         if self.outbound(to)?.cells.fitting(message.length).is_none() {
-            if self.transfers.blocks.suit(message.length) && self.send_in_block(to, message)? {
+            let by = self.plan(Mode::Standard, message.buffer, message.length, false);
+            if by == By::Block && self.send_in_block(to, message)? {
                 return Ok(None);
             }
             self.lease_for(to, message.length);
@@ -228,7 +233,7 @@ impl Engine {
             self.ops.complete_as_is(receive);
             return Ok(None);
         }
-        if mode == Mode::Standard && length <= self.transfers.eager_limit {
+        if mode == Mode::Standard && length as u64 <= self.transfers.facts.eager_limit {
             // SAFETY: the caller vouches for the buffer; the copy has as much room.
             let bytes = Payload::written(length, |to| unsafe { buffer.read(0, length, to) });
             self.keep(

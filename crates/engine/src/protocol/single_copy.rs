@@ -14,20 +14,13 @@ use isthmus_transfer::Direction;
 use crate::channel::outbound::{Answer, Outbound};
 use crate::channel::record::{Help, ReadyToSend};
 use crate::engine::Engine;
+use crate::limits::{LONG_CHUNK, SHORT_CHUNK, SLICE};
 use crate::memory::buffer::Buffer;
 use crate::memory::heap;
 use crate::protocol::access::Access;
-use crate::protocol::mechanism::{self, Sides};
+use crate::protocol::choice::protocols;
 use crate::way::Way;
 
-/// Bytes of a single copy between two looks at everything else.
-const SLICE: u64 = 4 << 20;
-/// Shorter messages are not worth asking for help.
-pub(crate) const SHARED_FROM: u64 = 64 << 10;
-/// What one side claims at a time: half of a message, since each claim has its price, ...
-const SHORT_CHUNK: u64 = 128 << 10;
-/// ...and an eighth of a long one, since one side may be slower.
-const LONG_CHUNK: u64 = 512 << 10;
 /// Chunks begin on pages of the message.
 const PAGE: u64 = 4 << 10;
 
@@ -167,16 +160,11 @@ impl Engine {
     /// would stall its peer; and who has an announced message of ours to fetch has a copy of its own to make.
     fn share(&mut self, op: u32, peer: u32, record: ReadyToSend, expected: u64) -> u64 {
         let is_busy = |outbound: &Outbound| outbound.orders.has_fetchable();
-        match mechanism::sides() {
-            Sides::Any => {}
-            Sides::Both => return self.ask_for_help(op, peer, record, expected, chunk_of(expected)),
-            Sides::Receiver | Sides::Sender => return 0,
+        let is_busy = self.channels.outbound(peer).is_some_and(is_busy);
+        match protocols::is_shared(&self.transfers.facts, expected, is_busy) {
+            true => self.ask_for_help(op, peer, record, expected, chunk_of(expected)),
+            false => 0,
         }
-        if expected < SHARED_FROM || occupancy::is_oversubscribed() || self.channels.outbound(peer).is_some_and(is_busy)
-        {
-            return 0;
-        }
-        self.ask_for_help(op, peer, record, expected, chunk_of(expected))
     }
 
     fn ask_for_help(&mut self, op: u32, peer: u32, record: ReadyToSend, expected: u64, chunk: u64) -> u64 {

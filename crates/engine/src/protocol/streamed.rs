@@ -17,23 +17,19 @@ use std::os::fd::OwnedFd;
 use isthmus_os::{Error, clock, socket};
 use isthmus_transfer::Cause;
 use isthmus_transfer::copy::Copying;
-use isthmus_transfer::stream::{Drain, Feed, Kind, PIECE};
+use isthmus_transfer::stream::{Drain, Feed, KINDS, Kind, PIECE};
 use isthmus_transfer::{Interrupted, Layout};
 
 use crate::channel::outbound::Answer;
 use crate::channel::record::{ClearToSend, Fed, ReadyToSend};
 use crate::counters;
 use crate::engine::Engine;
+use crate::limits::{FED_PIECES, FED_RECORDS};
 use crate::ops::Stage;
 use crate::protocol::mechanism;
 use crate::types::OpId;
 use crate::warning::{Warning, warn};
 use crate::way::Way;
-
-/// Records that say what was fed, and that wait for room at most.
-const MAX_TOLD: usize = 8;
-/// Pieces of one message between two looks at everything else.
-const BURST: usize = 4;
 
 /// The number of a kind in records; none has 0.
 pub(crate) fn number(kind: Kind) -> u32 {
@@ -145,13 +141,17 @@ fn socket_name(secret: [u64; 2], rank: u32) -> String {
 impl Engine {
     // ---- the receiver ----
 
-    /// The streams that a message from this peer may come by: the one that the user names, or that was measured to be best.
-    pub(crate) fn streams_from(&self, peer: u32, preferred: Option<&str>) -> impl Iterator<Item = Way> + Clone + use<> {
-        let wanted = |kind: &Kind| {
-            (mechanism::is_forced(Way::Stream(*kind)) || preferred == Some(kind.name()))
-                && !self.transfers.streams.closed_from.contains(&(peer, number(*kind)))
-        };
-        Kind::ALL.into_iter().find(wanted).into_iter().map(Way::Stream)
+    /// The streams that a message from this peer may come by, by kind.
+    pub(crate) fn open_streams(&self, peer: u32) -> [bool; KINDS] {
+        let closed = &self.transfers.streams.closed_from;
+        Kind::ALL.map(|kind| !closed.contains(&(peer, number(kind))))
+    }
+
+    /// The one that the user names, if a message from this peer may come by it.
+    pub(crate) fn named_stream(&self, peer: u32) -> Option<Way> {
+        let mut open = Kind::ALL.into_iter().zip(self.open_streams(peer));
+        let named = open.find(|(kind, is_open)| *is_open && mechanism::is_forced(Way::Stream(*kind)));
+        named.map(|(kind, _)| Way::Stream(kind))
     }
 
     /// If the receive `op` is to come by a stream, be ready for it. The stream's number; 0: it does not.
@@ -474,12 +474,12 @@ impl Engine {
             .filter(|&op| self.ops[op].stage == Stage::Offered && self.ops[op].to == feeding.peer);
         let Some(op) = open else { return true };
         let buffer = self.ops[op].buffer;
-        for _ in 0..BURST {
+        for _ in 0..FED_PIECES {
             let untold = self.channels.outbound(feeding.peer);
             if feeding.next >= feeding.end {
                 return true;
             }
-            if untold.is_some_and(|outbound| outbound.unanswered() > MAX_TOLD) {
+            if untold.is_some_and(|outbound| outbound.unanswered() > FED_RECORDS) {
                 return false;
             }
             let piece = feeding.next..feeding.end.min(feeding.next + PIECE);

@@ -246,7 +246,7 @@ fn messages_through_new_ring_memory_teach_nothing() {
 fn crowded_pair() -> [Engine; 2] {
     let mut engines = pair();
     for engine in &mut engines {
-        engine.transfers.blocks.open(17);
+        engine.transfers.open_blocks(17);
     }
     engines
 }
@@ -305,7 +305,7 @@ fn what_finds_no_block_goes_through_the_ring_and_stays_in_order() {
 #[test]
 fn a_block_of_another_size_goes_back() {
     let mut engines = crowded_pair();
-    engines[0].transfers.blocks.open(18);
+    engines[0].transfers.open_blocks(18);
     let (data, mut room) = (bytes(50_000), vec![0; 50_000]);
     let op = receive(&mut engines[0], 1, &mut room);
     assert_eq!(send(&mut engines[1], 1, &data), None);

@@ -42,8 +42,6 @@ pub(crate) struct Transfers {
     pub(super) learned: Vec<Option<Box<Measurements>>>,
     /// What the choice of a protocol depends on.
     pub(super) facts: Facts,
-    /// The longest message that is sent without asking.
-    pub(super) eager_limit: usize,
 }
 
 impl Transfers {
@@ -58,12 +56,11 @@ impl Transfers {
             claims: Vec::new(),
             pending_cts: Vec::new(),
             asked: 0,
-            blocks: Blocks::new(ranks, facts.eager_limit()),
+            blocks: Blocks::new(facts.blocks),
             streams: Streams::default(),
             withdrawn: HashSet::new(),
             permissions: vec![Permissions::default(); ranks as usize],
             learned: (0..ranks).map(|_| None).collect(),
-            eager_limit: facts.eager_limit() as usize,
             facts,
         }
     }
@@ -99,7 +96,14 @@ impl Transfers {
     /// Messages up to so many bytes go at once.
     #[cfg(test)]
     pub fn set_eager_limit(&mut self, bytes: usize) {
-        self.eager_limit = bytes;
+        self.facts.eager_limit = bytes as u64;
+    }
+
+    /// As if ranks shared CPUs: messages of up to two to the power of `order` lie in blocks.
+    #[cfg(test)]
+    pub fn open_blocks(&mut self, order: u32) {
+        self.facts.blocks = Some((crate::limits::BLOCK_FROM as u64, 1 << order));
+        self.blocks.open(order);
     }
 }
 

@@ -17,13 +17,11 @@ use super::region::Atomicity;
 use super::service::{FlowId, What};
 use super::target::Target;
 use super::{atomic, both_ends, home, locks, long, service};
+use crate::limits::LOCKED_FROM;
 use crate::{Error, Result, counters, fault_events};
 use gathered::Sides;
 
 const WIDEST_BYTES: usize = WIDEST as usize;
-
-/// So many bytes of elements in a row are combined by vectors, under locks, sooner than element by element.
-const LONG: usize = 64;
 
 impl Flow {
     /// Combine the elements of `from`, addresses here, into those of `at`, offsets in the region. For a no-op `from` is not looked at.
@@ -398,7 +396,7 @@ unsafe fn in_a_row(
 ) -> Result<()> {
     if let Some(address) = by_instruction(target, at, combine.width) {
         let home = home()?;
-        if count * combine.width as usize >= LONG && !target.locks.phase(target.phase).is_locked() {
+        if count * combine.width as usize >= LOCKED_FROM && !target.locks.phase(target.phase).is_locked() {
             target.locks.go_over(home, target.phase);
         }
         if let Some(_visiting) = target.visit(home) {

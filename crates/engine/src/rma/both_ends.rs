@@ -12,22 +12,12 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use isthmus_transfer::{Layout, Transfer};
 
 use super::execute::{self, Wanted, What};
-use super::mailbox::{self, Asked, End, Outcome, VAIN_PIECES};
+use super::mailbox::{self, Asked, End, Outcome};
 use super::target::Target;
 use super::{home, long};
+use crate::limits::{BOTH_AHEAD, BOTH_OPERANDS, BOTH_PIECE_LEAST, BOTH_PIECE_MOST, BOTH_PIECES, PIECES_MISSED};
 use crate::protocol::access::{self, Probed};
 use crate::{Result, counters};
-
-/// Bytes of puts and gets from which on both copy.
-pub(super) const BOTH_FROM: u64 = 128 << 10;
-/// Each then has so many pieces at most, if they are of so many bytes at least, and none longer than that.
-const PIECES: u64 = 8;
-const SHORTEST: u64 = 128 << 10;
-const LONGEST: u64 = 512 << 10;
-/// Pieces that the target is asked for ahead.
-const AHEAD: usize = 2;
-/// Bytes of operands that a target has room for.
-const OPERANDS: usize = 128 << 10;
 
 /// Have the target do an operation on the `length` bytes at `at`, copying from or to `here` in this process. It begins with the first
 /// bytes; if `helps`, this process does the last ones by `otherwise` until they meet. Elements of `width` bytes are not cut.
@@ -51,16 +41,16 @@ pub(super) unsafe fn ask(
     }
     let (piece, ahead) = match helps {
         true => {
-            let pieces = (length / 2 / SHORTEST).clamp(1, PIECES);
-            let piece = (length / 2 / pieces).min(LONGEST).next_multiple_of(4096);
-            (piece, AHEAD.min(pieces as usize))
+            let pieces = (length / 2 / BOTH_PIECE_LEAST).clamp(1, BOTH_PIECES);
+            let piece = (length / 2 / pieces).min(BOTH_PIECE_MOST).next_multiple_of(4096);
+            (piece, BOTH_AHEAD.min(pieces as usize))
         }
-        false => (OPERANDS as u64 / width * width, AHEAD),
+        false => (BOTH_OPERANDS as u64 / width * width, BOTH_AHEAD),
     };
     let Some(asking) = mailbox::begin(target, asked, length)? else {
         return Ok(Outcome::Not);
     };
-    let mut flying = [const { None }; AHEAD];
+    let mut flying = [const { None }; BOTH_AHEAD];
     let (mut next, mut end, mut head, mut count) = (0, length, 0, 0);
     let (mut failed, mut is_away, mut any, mut vain) = (None, false, false, 0);
     loop {
@@ -71,7 +61,7 @@ pub(super) unsafe fn ask(
                 break;
             };
             next = part.end;
-            flying[(head + count) % AHEAD] = Some((posted, part));
+            flying[(head + count) % BOTH_AHEAD] = Some((posted, part));
             count += 1;
         }
         if helps && next < end && failed.is_none() && (count > 0 || any) {
@@ -84,14 +74,14 @@ pub(super) unsafe fn ask(
         }
         let Some((posted, part)) = flying[head].take() else {
             // What is left would be dear without it.
-            let may_come_back = !helps && vain < VAIN_PIECES && next < end && failed.is_none();
+            let may_come_back = !helps && vain < PIECES_MISSED && next < end && failed.is_none();
             if is_away && may_come_back && !learned.is_closed() && asking.comes_back(asked, end - next) {
                 is_away = false;
                 continue;
             }
             break;
         };
-        (head, count) = ((head + 1) % AHEAD, count - 1);
+        (head, count) = ((head + 1) % BOTH_AHEAD, count - 1);
         match asking.finish(posted, is_away) {
             Ok(End::Done) => any = true,
             Ok(unable) => {
@@ -139,10 +129,10 @@ pub(super) fn answer(origin: u32, wanted: Wanted, at: u64, length: u64, there: u
             }
             .ok()
         }),
-        Some(What::Accumulate) if length <= OPERANDS as u64 => {
+        Some(What::Accumulate) if length <= BOTH_OPERANDS as u64 => {
             static ROOM: Mutex<Vec<u8>> = Mutex::new(Vec::new());
             let mut room = ROOM.lock().unwrap_or_else(PoisonError::into_inner);
-            room.resize(OPERANDS, 0);
+            room.resize(BOTH_OPERANDS, 0);
             let operands = room.as_mut_ptr();
             // SAFETY: the room has so many bytes, and is ours.
             unsafe {

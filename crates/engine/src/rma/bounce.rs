@@ -13,16 +13,9 @@ use std::sync::{Mutex, MutexGuard};
 use isthmus_os::clock;
 use isthmus_shm::Place;
 
+use crate::limits::{BOUNCE_BUFFER, BOUNCE_BUFFERS, BOUNCE_COSTS, BOUNCE_GROWS_AFTER};
 use crate::memory::heap;
 
-/// Bytes of a buffer, and so of the longest piece.
-pub(super) const BUFFER: usize = 32 << 10;
-/// Buffers of a process.
-const MOST: usize = 64;
-/// Bytes that go through the buffers before there is one more.
-const GROWS_AFTER: usize = 512 << 10;
-/// Until a buffer has been used by both sides it has cost so many times what its allocation takes.
-const FAULTS: u64 = 3;
 /// Pieces begin at multiples of this.
 const LINES: usize = 128;
 
@@ -68,7 +61,7 @@ impl Buffers {
             current: 0,
             used: 0,
             passed: 0,
-            most: MOST,
+            most: BOUNCE_BUFFERS,
             costs: 0,
             allocate,
         }
@@ -84,11 +77,11 @@ impl Buffers {
         true
     }
 
-    /// Memory for a piece of so many bytes, at most [`BUFFER`].
+    /// Memory for a piece of so many bytes, at most [`BOUNCE_BUFFER`].
     pub fn next(&mut self, bytes: usize) -> Buffer {
-        if self.used + bytes > BUFFER {
+        if self.used + bytes > BOUNCE_BUFFER {
             let following = self.current + 1;
-            let grows = self.passed >= GROWS_AFTER && !self.is_complete() && self.grow(following);
+            let grows = self.passed >= BOUNCE_GROWS_AFTER && !self.is_complete() && self.grow(following);
             self.current = if grows {
                 following
             } else {
@@ -128,7 +121,7 @@ impl Buffers {
         self.passed = 0;
         let begun = clock::ticks();
         let new = (self.allocate)();
-        self.costs += FAULTS * clock::ticks().wrapping_sub(begun);
+        self.costs += BOUNCE_COSTS * clock::ticks().wrapping_sub(begun);
         match new {
             Some(new) => self.buffers.insert(place, new),
             None => self.most = self.buffers.len(),
@@ -139,8 +132,8 @@ impl Buffers {
 
 impl Buffer {
     fn allocate() -> Option<Self> {
-        let at = heap::allocate(BUFFER as u64, LINES as u64).ok()?;
-        let place = heap::place_of(at.as_ptr(), BUFFER as u64)?;
+        let at = heap::allocate(BOUNCE_BUFFER as u64, LINES as u64).ok()?;
+        let place = heap::place_of(at.as_ptr(), BOUNCE_BUFFER as u64)?;
         Some(Self { at, place })
     }
 }
@@ -152,8 +145,8 @@ mod tests {
     use super::*;
 
     fn new() -> Option<Buffer> {
-        static NEXT: AtomicUsize = AtomicUsize::new(BUFFER);
-        let at = NEXT.fetch_add(BUFFER, Ordering::Relaxed);
+        static NEXT: AtomicUsize = AtomicUsize::new(BOUNCE_BUFFER);
+        let at = NEXT.fetch_add(BOUNCE_BUFFER, Ordering::Relaxed);
         Some(Buffer {
             at: NonNull::without_provenance(at.try_into().unwrap()),
             place: Place(at as u64),
@@ -166,11 +159,11 @@ mod tests {
         assert!(buffers.has(4));
         let mut last: Vec<u64> = Vec::new();
         for piece in 0..3000 {
-            let bytes = [BUFFER, BUFFER / 2, BUFFER / 4, 100][piece % 4];
+            let bytes = [BOUNCE_BUFFER, BOUNCE_BUFFER / 2, BOUNCE_BUFFER / 4, 100][piece % 4];
             let Buffer { at, place } = buffers.next(bytes);
             assert_eq!(at.addr().get() as u64, place.0);
             assert!(
-                place.0 % BUFFER as u64 + bytes as u64 <= BUFFER as u64,
+                place.0 % BOUNCE_BUFFER as u64 + bytes as u64 <= BOUNCE_BUFFER as u64,
                 "within a buffer"
             );
             // Three of four that may be under way at a time.
@@ -181,15 +174,15 @@ mod tests {
             }
         }
         assert!(buffers.is_complete());
-        assert_eq!(buffers.buffers.len(), MOST);
+        assert_eq!(buffers.buffers.len(), BOUNCE_BUFFERS);
     }
 
     #[test]
     fn few_bytes_take_few_buffers() {
         let mut buffers = Buffers::new(new);
         assert!(buffers.has(4));
-        for _ in 0..GROWS_AFTER / BUFFER {
-            buffers.next(BUFFER);
+        for _ in 0..BOUNCE_GROWS_AFTER / BOUNCE_BUFFER {
+            buffers.next(BOUNCE_BUFFER);
         }
         assert_eq!(buffers.buffers.len(), 4);
     }
@@ -201,7 +194,7 @@ mod tests {
         assert!(buffers.has(4));
         buffers.allocate = || None;
         for _ in 0..100 {
-            buffers.next(BUFFER);
+            buffers.next(BOUNCE_BUFFER);
         }
         assert!(buffers.is_complete());
         assert_eq!(buffers.buffers.len(), 4);

@@ -12,11 +12,11 @@ use isthmus_transfer::copy::copy;
 use isthmus_transfer::rows::copy_alike;
 use isthmus_transfer::{Direction, Layout, Span, local};
 
-use super::both_ends::BOTH_FROM;
 use super::mailbox::{Asked, Outcome, Sides};
 use super::service::{self, Completion, FlowId, What};
 use super::target::Target;
 use super::{both_ends, direct, home, long, mailbox};
+use crate::limits::BOTH_FROM;
 use crate::types::Peer;
 use crate::{Error, Result, allows_threads, counters, enter, fault_events};
 

@@ -10,18 +10,8 @@ use isthmus_os::clock;
 use super::home;
 use super::mailbox::Outcome;
 use crate::Result;
+use crate::limits::{LONG_FIRST, LONG_PERIOD, LONG_SELDOM, LONG_SPEEDS_UP, LONG_TRIED};
 use crate::types::Peer;
-
-/// Of so many operations...
-const PERIOD: u32 = 64;
-/// ...each way has so many, whatever was learned...
-const CHANCES: u32 = 3;
-/// ...and of so many more that which costs more than twice as much as the other.
-const SELDOM: u32 = 8 * PERIOD;
-/// At first they are taken in turn, so many times; of what meets pages, and permissions, for the first time only the least counts.
-const FIRST: u32 = 8;
-/// By the target, an operation will take so many times less once there are all bounce buffers.
-const SPEEDS_UP: u64 = 3;
 
 /// Who copies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +61,7 @@ impl Outcome {
         match self {
             Self::Not => None,
             Self::Done => Some(took),
-            Self::DoneSlowly(costs) => Some(took.saturating_sub(costs) / SPEEDS_UP),
+            Self::DoneSlowly(costs) => Some(took.saturating_sub(costs) / LONG_SPEEDS_UP),
         }
     }
 }
@@ -115,14 +105,17 @@ impl Long {
         let turn = self.turn.load(Ordering::Relaxed);
         self.turn.store(turn.wrapping_add(1), Ordering::Relaxed);
         let [target, kernel] = [By::Target, By::Kernel].map(|by| self.costs[by as usize].load(Ordering::Relaxed));
-        let has_chance = |cost: u32, other: u32| other == 0 || cost / 2 <= other || turn % SELDOM < PERIOD;
-        if turn < FIRST {
+        let has_chance = |cost: u32, other: u32| other == 0 || cost / 2 <= other || turn % LONG_SELDOM < LONG_PERIOD;
+        if turn < LONG_FIRST {
             return if turn.is_multiple_of(2) { By::Target } else { By::Kernel };
         }
-        let chance = turn % PERIOD;
+        let chance = turn % LONG_PERIOD;
         match () {
-            () if turn >= PERIOD && chance < CHANCES && has_chance(target, kernel) => By::Target,
-            () if turn >= PERIOD && (CHANCES..2 * CHANCES).contains(&chance) && has_chance(kernel, target) => {
+            () if turn >= LONG_PERIOD && chance < LONG_TRIED && has_chance(target, kernel) => By::Target,
+            () if turn >= LONG_PERIOD
+                && (LONG_TRIED..2 * LONG_TRIED).contains(&chance)
+                && has_chance(kernel, target) =>
+            {
                 By::Kernel
             }
             () if kernel < target && kernel > 0 => By::Kernel,
@@ -136,7 +129,7 @@ impl Long {
         let old = u64::from(self.costs[by as usize].load(Ordering::Relaxed));
         let new = match old {
             0 => cost,
-            _ if self.turn.load(Ordering::Relaxed) <= FIRST => cost.min(old),
+            _ if self.turn.load(Ordering::Relaxed) <= LONG_FIRST => cost.min(old),
             // It can do that: what was slower before had another reason.
             _ if cost < old => (old + cost) / 2,
             _ => (old * 3 + cost.min(old * 2)) / 4,

@@ -32,30 +32,13 @@ use super::execute::{self, Wanted, What};
 use super::notify::wait_watching;
 use super::target::Target;
 use super::{Home, both_ends, home, is_dead, service};
+use crate::limits::{
+    ALONE_DEAR_FROM, BOX_BYTES, BOX_MISSES, BOX_SELDOM, BOX_TRIES, BOXES, BYTES_PER_LOOK, ROUSED_AT, WAKE_FROM,
+};
 use crate::memory::heap::{self, REGISTRY};
 use crate::{Error, Result, counters};
 
-pub(super) use pieces::{Outcome, Sides, VAIN_PIECES, ask_in_pieces, begin};
-
-/// Boxes of a process.
-const BOXES: usize = 8;
-/// Bytes of data that a question and its answer may have.
-const ROOM: usize = 16 << 10;
-
-/// So many times in a row a question to a target that does not attend may be asked in vain; from then on one of so many is.
-const TRIES: u16 = 3;
-const SELDOM: u16 = 16;
-/// Operations that are not asked for after many questions in vain: two to the power of this.
-const MOST_VAIN: u8 = 8;
-/// Operations from this length on wake a target that sleeps inside the library, and wait until it attends, and where it is
-/// to combine for as many looks more as there are such bytes: without it they go to and fro by system calls, under locks.
-const WORTH_WAKING: u64 = 128 << 10;
-const BYTES_PER_LOOK: u64 = 128;
-/// From this length on an operation takes longer without the target than to wake it, and an accumulate longer than questions in vain.
-const DEAR: u64 = 1 << 20;
-
-/// Who finds a target asleep inside the library so many times in a row wakes it, and again at twice as many.
-const ROUSED_AT: u16 = 4;
+pub(super) use pieces::{Outcome, Sides, ask_in_pieces, begin};
 
 /// What lies in shared memory. Behind it lies the room for each box's data.
 #[derive(Debug)]
@@ -72,7 +55,7 @@ pub(super) struct Mailboxes {
 #[repr(C, align(128))]
 struct Attends(AtomicU32);
 
-const BYTES: usize = size_of::<Mailboxes>() + BOXES * ROOM;
+const BYTES: usize = size_of::<Mailboxes>() + BOXES * BOX_BYTES;
 
 /// What is asked.
 #[derive(Debug, Clone, Copy)]
@@ -217,7 +200,7 @@ impl Mailboxes {
                 .as_ptr();
             return Some((operands, operands.wrapping_add(given)));
         }
-        let room = room_of(given > 0, wanted > 0, ROOM);
+        let room = room_of(given > 0, wanted > 0, BOX_BYTES);
         (given <= room && wanted <= room).then(|| (self.operands(index, given), self.results(index, given, wanted)))
     }
 
@@ -238,7 +221,7 @@ impl Mailboxes {
         std::ptr::from_ref(self)
             .cast_mut()
             .cast::<u8>()
-            .wrapping_add(size_of::<Self>() + index * ROOM)
+            .wrapping_add(size_of::<Self>() + index * BOX_BYTES)
     }
 
     /// Where the operands of a box lie.
@@ -255,7 +238,7 @@ impl Mailboxes {
     fn results(&self, index: usize, given: usize, wanted: usize) -> *mut u8 {
         match wanted {
             ..=ANSWER => self.boxes[index].answered(),
-            _ if given > BESIDE => self.room(index).wrapping_add(ROOM / 2),
+            _ if given > BESIDE => self.room(index).wrapping_add(BOX_BYTES / 2),
             _ => self.room(index),
         }
     }
@@ -285,7 +268,7 @@ const fn room_of(is_given: bool, is_wanted: bool, bytes: usize) -> usize {
 /// Does an operation on so many bytes fit into one box?
 #[inline]
 pub(super) fn is_short(bytes: usize) -> bool {
-    bytes <= ROOM / 2
+    bytes <= BOX_BYTES / 2
 }
 
 /// What is asked of a target, but for where: bytes in a row.
@@ -355,7 +338,7 @@ impl Target {
                 self.skipped.store(0, Ordering::Relaxed);
             }
             End::Away => {
-                let vain = self.vain.load(Ordering::Relaxed).min(MOST_VAIN) + 1;
+                let vain = self.vain.load(Ordering::Relaxed).min(BOX_MISSES) + 1;
                 self.vain.store(vain, Ordering::Relaxed);
                 self.skipped.store(1 << vain >> 1, Ordering::Relaxed);
             }
@@ -406,7 +389,7 @@ pub(super) unsafe fn ask(
     from: (*const u8, usize),
     into: (*mut u8, usize),
 ) -> Result<bool> {
-    let room = room_of(from.1 > 0, into.1 > 0, ROOM);
+    let room = room_of(from.1 > 0, into.1 > 0, BOX_BYTES);
     if from.1 > room || into.1 > room {
         return Ok(false);
     }
@@ -506,20 +489,20 @@ impl Mailboxes {
         }
         // If somebody asks us, they are inside the library just now.
         let helped = serve();
-        helped || misses <= TRIES || misses.is_multiple_of(SELDOM)
+        helped || misses <= BOX_TRIES || misses.is_multiple_of(BOX_SELDOM)
     }
 
     /// Is an operation of so many bytes, in pieces, likely to be done by the target? One that sleeps is woken if it is worth it.
     fn is_ready(&self, target: &Target, asked: Asked<'_>, length: u64) -> bool {
-        if !self.is_attended() && (length < WORTH_WAKING || !self.wake(target, asked, length)) {
+        if !self.is_attended() && (length < WAKE_FROM || !self.wake(target, asked, length)) {
             // What is short was asked for, or counted, before it came here.
             if !is_short(length as usize) {
                 self.miss(target);
             }
             return false;
         }
-        let is_trusted = target.is_trusted((length / ROOM as u64).max(1));
-        is_trusted || asked.combine.is_some() && length >= DEAR
+        let is_trusted = target.is_trusted((length / BOX_BYTES as u64).max(1));
+        is_trusted || asked.combine.is_some() && length >= ALONE_DEAR_FROM
     }
 
     /// Have a target that sleeps inside the library attend, for an operation of so many bytes. True: it does.

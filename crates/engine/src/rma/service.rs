@@ -28,15 +28,16 @@ use super::execute::{Wanted, execute_on, with_own};
 use super::region;
 use super::target::Target;
 use crate::engine::Engine;
+use crate::limits::{BATCH, BATCHED_MOST};
 use crate::matching::queues::Pattern;
 use crate::memory::buffer::Buffer;
 use crate::ops::Stage;
 use crate::types::{ContextId, Mode, OpId, Peer, Posting};
 use crate::{Entered, Error, Result, counters, enter};
 pub use unanswered::send_kept;
-use unanswered::{BATCH, MOST_IN_BATCH, ask, send_batch};
 pub(crate) use unanswered::{Call, Unanswered};
 pub(super) use unanswered::{Completion, FlowId, OF_NODE, finish_calls};
+use unanswered::{ask, send_batch};
 
 const CALLS: ContextId = ContextId::CALLS;
 const ANSWERS: ContextId = ContextId::ANSWERS;
@@ -277,7 +278,7 @@ fn execute_batch(batch: &[u8]) -> Option<Vec<u8>> {
         (!matches!(what, What::Active | What::Expose | What::Batch)).then_some(())?;
         results.extend(execute(call)?);
         // Who asks for more does not go by our rules.
-        (results.len() <= BATCH + MOST_IN_BATCH).then_some(())?;
+        (results.len() <= BATCH + BATCHED_MOST).then_some(())?;
         rest = after;
     }
     rest.is_empty().then_some(results)

@@ -10,11 +10,12 @@ use isthmus_transfer::copy::Copying;
 use super::frame::{self, Prefix};
 use super::{Link, Network, Proxy, WINDOW};
 use crate::channel::inbound::Inbound;
-use crate::channel::outbound::{Message, WHOLE};
+use crate::channel::outbound::Message;
 use crate::channel::record::{
     Body, ClearToSend, EagerFirst, Envelope, Finished, Fixed, FullLine, Handler, ReadyToSend, Switch,
 };
 use crate::fault;
+use crate::limits::ONE_RECORD;
 
 impl Network {
     /// Is there something left for this peer?
@@ -93,7 +94,7 @@ impl Network {
         if message.length > FRAME {
             return false;
         }
-        let is_short = message.length <= WHOLE;
+        let is_short = message.length <= ONE_RECORD;
         let (handler, fixed) = match is_short {
             true => (Handler::Eager, Envelope::SIZE),
             false => (Handler::EagerFirst, FullLine::<EagerFirst>::SIZE),

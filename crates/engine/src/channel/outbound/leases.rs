@@ -7,24 +7,18 @@ use isthmus_shm::ring::{self, Mapped, Producer};
 use isthmus_shm::{Offset, Segment};
 
 use super::pieces::Payload;
-use super::writing::WHOLE;
-use super::{LARGEST_RING, Outbound, SMALL_RING, mapped};
+use super::{Outbound, mapped};
 use crate::channel::record::{Handler, Switch};
 use crate::channel::ring_size;
+use crate::limits::{FULL_BEFORE_LEASE, LARGEST_RING, LEASED_BYTES, LEASES, ONE_RECORD, SMALL_RING};
 use crate::{counters, tunables};
-
-/// Large rings that one process holds at a time.
-const MAX_LEASES: u32 = 16;
-
-/// Bytes that the large rings of all ranks take at most.
-const LEASED: u64 = 256 << 20;
 
 /// Data of the ring that a streaming pair leases: the tunable, as a power of two within what rings can be; or by the
 /// cache, less in a large job.
 fn large_ring(segment: &Segment) -> u64 {
     static SIZE: OnceLock<u64> = OnceLock::new();
     *SIZE.get_or_init(|| {
-        let share = LEASED / u64::from(MAX_LEASES) / u64::from(segment.ranks().max(1));
+        let share = LEASED_BYTES / u64::from(LEASES) / u64::from(segment.ranks().max(1));
         let bytes = match tunables::RING.get() {
             0 => ring_size::suitable(segment.ranks()).min(1 << share.max(1).ilog2()),
             bytes => bytes,
@@ -33,8 +27,6 @@ fn large_ring(segment: &Segment) -> u64 {
     })
 }
 
-/// So often a small ring may be full before it gives way to a large one.
-const STRAIN: u32 = 8;
 impl Outbound {
     /// Is the large ring in use?
     pub fn is_leased(&self) -> bool {
@@ -48,7 +40,7 @@ impl Outbound {
             return false;
         }
         self.strained += 1;
-        length > WHOLE.min(self.longest()) || self.strained > STRAIN
+        length > ONE_RECORD.min(self.longest()) || self.strained > FULL_BEFORE_LEASE
     }
 
     /// Go on in a large ring. False: no room for the record that says so; the lease goes back.
@@ -119,7 +111,7 @@ impl Leases {
         });
         let offset = match self.free.pop() {
             Some(offset) => offset,
-            None if self.made < MAX_LEASES => {
+            None if self.made < LEASES => {
                 // What cannot be had now is not asked for again: small rings do.
                 self.made += 1;
                 segment

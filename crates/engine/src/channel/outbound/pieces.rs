@@ -6,25 +6,14 @@ use isthmus_transfer::copy::Copying;
 
 use super::{Message, Outbound};
 use crate::channel::wishes;
+use crate::limits::{
+    EDGE, MEASURE_EVERY, MEASURED, OVERSUBSCRIBED_PIECE, STREAMING_PIECE_LEAST, STREAMING_PIECE_MOST,
+    VECTOR_PIECE_LEAST, VECTOR_PIECE_MOST,
+};
 use crate::memory::buffer::Buffer;
 use crate::memory::staging;
 use crate::rules::Rule;
 use crate::tunables;
-
-/// Payload of the first and of the last record of a message in several, by string copies: while one side copies it, the
-/// other can only wait.
-const EDGE: usize = 16 << 10;
-/// Least and most payload of a record by vectors; half of the message between. In windows and exchanges there is always another
-/// message to copy meanwhile, and a record more costs more than a piece that only one side copies.
-const VECTOR_PIECES: [usize; 2] = [4 << 10, 64 << 10];
-/// Most of it where reader and writer take turns: there a record costs, and nobody reads while the next is written.
-const OVERSUBSCRIBED_PIECE: usize = 128 << 10;
-/// Least and most payload of a record by streaming stores; half of the message between.
-const STREAMING_PIECES: [usize; 2] = [4 << 10, 8 << 10];
-/// Longer messages that are measured after the receiver has changed its wishes...
-const MEASURED: u32 = 4;
-/// ...and one of so many later.
-const MEASURE_EVERY: u32 = 8;
 
 /// Payload of the next record of a message of `total` bytes, of which `rest` are to go (docs/decisions/0008, 0009).
 ///
@@ -37,8 +26,8 @@ pub(super) fn piece(copying: Copying, total: usize, rest: usize) -> usize {
     }
     match copying {
         Copying::Vector if occupancy::is_oversubscribed() => return rest.min(OVERSUBSCRIBED_PIECE),
-        Copying::Vector => return rest.min((total / 2).clamp(VECTOR_PIECES[0], VECTOR_PIECES[1])),
-        Copying::Streaming => return rest.min((total / 2).clamp(STREAMING_PIECES[0], STREAMING_PIECES[1])),
+        Copying::Vector => return rest.min((total / 2).clamp(VECTOR_PIECE_LEAST, VECTOR_PIECE_MOST)),
+        Copying::Streaming => return rest.min((total / 2).clamp(STREAMING_PIECE_LEAST, STREAMING_PIECE_MOST)),
         Copying::String => {}
     }
     let middle = (total / 4).min(tunables::PIECE.get() as usize).max(EDGE);

@@ -4,7 +4,7 @@ use isthmus_transfer::Direction;
 use isthmus_transfer::copy::Copying;
 
 use super::pieces::{Payload, piece};
-use super::writing::{RESERVED, WHOLE};
+use super::writing::RESERVED;
 use super::{Message, Outbound};
 use crate::channel::cells::{self, Cell};
 use crate::channel::record::{
@@ -12,6 +12,7 @@ use crate::channel::record::{
 };
 use crate::counters;
 use crate::fault;
+use crate::limits::ONE_RECORD;
 use crate::memory::buffer::Buffer;
 use crate::types::{ContextId, OpId};
 
@@ -181,7 +182,7 @@ impl Outbound {
                 sent,
                 cell,
             } => {
-                if !*begun && message.length <= WHOLE.min(longest) {
+                if !*begun && message.length <= ONE_RECORD.min(longest) {
                     let put = self.put_whole(*message);
                     return (put, put.then_some(Some(*op)));
                 }

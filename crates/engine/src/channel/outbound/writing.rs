@@ -9,11 +9,8 @@ use super::{Message, Outbound};
 use crate::channel::cells::{self, Cell};
 use crate::channel::record::{EagerFirst, EagerMore, Fixed, FullLine, Handler, InCell};
 use crate::counters;
+use crate::limits::{CELL_FROM, ONE_LINE};
 
-/// Messages up to this length go in one record.
-pub const WHOLE: usize = 2 << 10;
-/// Messages below this length share their first line with the header.
-const SHORT: usize = 512;
 /// Bytes of the ring that only answers may use.
 pub(super) const RESERVED: u64 = 4 * ring::LINE;
 
@@ -27,13 +24,13 @@ impl Outbound {
             buffer,
             length,
         } = message;
-        if length >= cells::WORTH
+        if length >= CELL_FROM
             && let Some(cell) = self.cells.fitting(length)
         {
             return self.put_in_cell(cell, message, 0);
         }
-        if length < SHORT {
-            if length >= cells::WORTH {
+        if length < ONE_LINE {
+            if length >= CELL_FROM {
                 self.cells.miss();
             }
             let whole = Payload {

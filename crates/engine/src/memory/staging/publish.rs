@@ -17,25 +17,15 @@ use std::sync::atomic::{AtomicU32, Ordering, fence};
 use isthmus_os::clock;
 use isthmus_transfer::copy::{Copying, WAYS, copy, copy_by};
 
+use crate::limits::{
+    CHOSEN_FROM, COPIES_TIMED, COPIES_TIMED_FIRST, COPIES_TRIED, PAST_CACHES_READER, PAST_CACHES_READER_LINE,
+    STRINGS_FROM, STRINGS_TRIED_FROM,
+};
 use crate::rules::Rule;
 use isthmus_shm::occupancy::is_oversubscribed;
 
-/// Shorter copies are not worth a choice.
-const FROM: usize = 1 << 10;
-/// From this length on ranks that take turns copy by strings.
-const STRINGS_FROM: usize = 64 << 10;
-/// From this length on strings are worth a try.
-const STRINGS_TRIED_FROM: usize = 16 << 10;
-/// Size classes, by powers of two from [`FROM`] on; the last has all that is longer.
+/// Size classes, by powers of two from [`CHOSEN_FROM`] on; the last has all that is longer.
 const CLASSES: usize = 8;
-/// One copy in so many is timed.
-const TIMED: u32 = 16;
-/// One timed copy in so many tries another way.
-const TRIED: u32 = 32;
-/// Copies that are timed at first.
-const FIRST: u32 = 12;
-/// What a reader pays for streaming stores: nanoseconds in all, and per 64 bytes.
-const READER: (u32, u32) = (150, 3);
 
 /// What is known of one size class. Threads may lose each other's measurements; nothing else depends on them.
 struct Class {
@@ -64,7 +54,7 @@ pub(super) fn ranks_take_turns() -> bool {
 pub unsafe fn copy_for_others(from: *const u8, to: *mut u8, length: usize) {
     // SAFETY: the caller's promise.
     unsafe {
-        if length < FROM {
+        if length < CHOSEN_FROM {
             copy(from, to, length);
         } else {
             copy_long(from, to, length);
@@ -80,7 +70,7 @@ pub unsafe fn copy_for_others(from: *const u8, to: *mut u8, length: usize) {
 pub unsafe fn copy_from_others(from: *const u8, to: *mut u8, length: usize) {
     // SAFETY: the caller's promise.
     unsafe {
-        if length < FROM {
+        if length < CHOSEN_FROM {
             copy(from, to, length);
         } else {
             copy_by(usual(from, to, length), from, to, length);
@@ -108,16 +98,17 @@ fn usual(from: *const u8, to: *const u8, length: usize) -> Copying {
 /// # Safety
 /// As for [`copy`].
 unsafe fn copy_long(from: *const u8, to: *mut u8, length: usize) {
-    let class = &KNOWN[((length / FROM).ilog2() as usize).min(CLASSES - 1)];
+    let class = &KNOWN[((length / CHOSEN_FROM).ilog2() as usize).min(CLASSES - 1)];
     let number = class.copies.load(Ordering::Relaxed);
     class.copies.store(number.wrapping_add(1), Ordering::Relaxed);
     let usual = usual(from, to, length);
     let others = [Copying::Streaming, Copying::String].into_iter();
     let others = others.filter(|&way| way != usual && is_sensible(way, from, to, length));
-    let timed = number < FIRST || number.is_multiple_of(TIMED);
-    let turn = match number < FIRST {
+    let timed = number < COPIES_TIMED_FIRST || number.is_multiple_of(COPIES_TIMED);
+    let turn = match number < COPIES_TIMED_FIRST {
         true => Some(number),
-        false => (timed && (number / TIMED).is_multiple_of(TRIED)).then_some(number / TIMED / TRIED),
+        false => (timed && (number / COPIES_TIMED).is_multiple_of(COPIES_TRIED))
+            .then_some(number / COPIES_TIMED / COPIES_TRIED),
     };
     let way = match turn {
         Some(turn) => {
@@ -133,7 +124,7 @@ unsafe fn copy_long(from: *const u8, to: *mut u8, length: usize) {
     if let Some(began) = began {
         // Until then stores may only be queued.
         fence(Ordering::SeqCst);
-        let took = (clock::now() - began).as_nanos() * FROM as u128 / length as u128;
+        let took = (clock::now() - began).as_nanos() * CHOSEN_FROM as u128 / length as u128;
         class.learn(way, took.min(1 << 24) as u32 + 1);
     }
 }
@@ -154,9 +145,12 @@ impl Class {
     fn best(&self, usual: Copying, others: impl Iterator<Item = Copying>, length: usize) -> Copying {
         let took = |way: Copying| {
             let took = self.took[way as usize].load(Ordering::Relaxed);
-            // All per `FROM` bytes.
+            // All per `CHOSEN_FROM` bytes.
             let reader = match way {
-                Copying::Streaming => READER.0 * FROM as u32 / length as u32 + READER.1 * (FROM / 64) as u32,
+                Copying::Streaming => {
+                    PAST_CACHES_READER * CHOSEN_FROM as u32 / length as u32
+                        + PAST_CACHES_READER_LINE * (CHOSEN_FROM / 64) as u32
+                }
                 _ => 0,
             };
             if took == 0 { u32::MAX } else { took + reader }
@@ -164,7 +158,7 @@ impl Class {
         others.fold(usual, |best, way| if took(way) < took(best) { way } else { best })
     }
 
-    /// A copy took so long, in nanoseconds per [`FROM`] bytes. What is much longer than before is believed slowly: the CPU
+    /// A copy took so long, in nanoseconds per [`CHOSEN_FROM`] bytes. What is much longer than before is believed slowly: the CPU
     /// may have been given to somebody else.
     fn learn(&self, way: Copying, took: u32) {
         let known = &self.took[way as usize];

@@ -8,8 +8,10 @@ use isthmus_transfer::stream::Kind;
 use isthmus_transfer::{Shape, cma, mapped};
 
 use crate::channel::ring_size;
+use crate::limits::{BLOCK_BYTES, BLOCK_FROM, BLOCK_FROM_TO_MANY, BLOCK_LONGEST, BLOCK_RANKS, BLOCKS};
 use crate::membership::boot;
 use crate::protocol::choice::remote;
+use crate::protocol::mechanism::{self, Named, Sides};
 use crate::rules::Rule;
 use crate::tunables;
 use crate::tunables::Origin;
@@ -39,16 +41,16 @@ pub const PROBED: Prices = Prices {
 /// What is known before a message is looked at.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts {
-    /// Ranks of the job.
-    pub ranks: u32,
     /// Who has a CPU.
     pub cpus: Cpus,
-    /// The tunable `eager_limit`, and where it comes from.
-    pub eager_limit: (u64, Origin),
-    /// Has the user named a mechanism?
-    pub is_named: bool,
-    /// Data of a ring that a streaming pair leases, in bytes; 0 where each rank has a CPU, and nothing depends on it.
-    pub ring: u64,
+    /// The longest message that is sent without asking, in bytes.
+    pub eager_limit: u64,
+    /// The shortest and the longest message that lies in a block, in bytes; `None`: no message does.
+    pub blocks: Option<(u64, u64)>,
+    /// The longest message to another node that is sent without asking, in bytes.
+    pub network_eager: fn() -> u64,
+    /// The mechanism that long messages take where they can.
+    pub named: Option<Named>,
     /// May processes read each other's memory by single copies?
     pub single_copies: bool,
     /// What bytes cost.
@@ -68,39 +70,58 @@ impl Facts {
     }
 
     fn with(ranks: u32, cpus: Cpus, single_copies: bool) -> Self {
+        let ring = match cpus {
+            Cpus::Own => 0,
+            _ => ring_size::suitable(ranks),
+        };
+        let is_named = tunables::MECHANISM.get().is_some();
+        let eager_limit = eager_limit(tunables::EAGER_LIMIT.value(), cpus, is_named, ring);
         Self {
-            ranks,
             cpus,
-            eager_limit: tunables::EAGER_LIMIT.value(),
-            is_named: tunables::MECHANISM.get().is_some(),
-            ring: match cpus {
-                Cpus::Own => 0,
-                _ => ring_size::suitable(ranks),
-            },
+            eager_limit,
+            blocks: blocks_for(ranks, cpus, eager_limit),
+            network_eager: || tunables::NETWORK_EAGER.get(),
+            named: mechanism::named(),
             single_copies,
             prices: PROBED,
         }
     }
 
-    /// The longest message that is sent without asking. Where ranks take turns on the CPUs each answer costs switches, so there it is
-    /// as long as fits into a ring beside another one, if nobody says otherwise, nor which way long messages are to go (docs/decisions/0025).
-    pub fn eager_limit(&self) -> u64 {
-        match self.eager_limit {
-            (limit, Origin::Default) if !self.is_named && self.cpus != Cpus::Own && Rule::LongEager.holds() => {
-                limit.max(self.ring / 2)
-            }
-            (limit, _) => limit,
-        }
+    /// May long messages go by this mechanism?
+    pub fn allows(&self, mechanism: &str) -> bool {
+        self.named.is_none_or(|named| named.mechanism == mechanism)
     }
 
-    /// Are single copies possible, and do they pay?
-    pub fn single_copies_pay(&self) -> bool {
-        self.single_copies && (self.prices.single_copies_pay)()
+    /// Which side makes single copies.
+    pub fn sides(&self) -> Sides {
+        self.named.map_or(Sides::Any, |named| named.sides)
     }
 
     /// Is the ring left out for announced messages that a single copy may fetch? One copy by the kernel is over before two of ours,
     /// which overlap, where half of the CPUs or more are not shared.
     pub fn leaves_ring_out(&self) -> bool {
-        self.cpus != Cpus::Shared && self.single_copies_pay()
+        self.cpus != Cpus::Shared && self.single_copies && (self.prices.single_copies_pay)()
     }
+}
+
+/// The longest message that is sent without asking, of the tunable and where it comes from. Where ranks take turns on the CPUs each answer costs
+/// switches, so there it is as long as fits into a ring of `ring` bytes beside another one, if nobody says otherwise, nor which way long messages
+/// are to go (docs/decisions/0025).
+pub(super) fn eager_limit(tunable: (u64, Origin), cpus: Cpus, is_named: bool, ring: u64) -> u64 {
+    match tunable {
+        (limit, Origin::Default) if !is_named && cpus != Cpus::Own && Rule::LongEager.holds() => limit.max(ring / 2),
+        (limit, _) => limit,
+    }
+}
+
+/// The shortest and the longest message that lies in a block (docs/decisions/0104).
+pub(super) fn blocks_for(ranks: u32, cpus: Cpus, eager_limit: u64) -> Option<(u64, u64)> {
+    let share = BLOCK_BYTES / BLOCKS as u64 / u64::from(ranks.max(1));
+    let longest = eager_limit.min(BLOCK_LONGEST).min(share).max(1);
+    let shortest = if ranks <= BLOCK_RANKS {
+        BLOCK_FROM
+    } else {
+        BLOCK_FROM_TO_MANY
+    };
+    (cpus != Cpus::Own && Rule::Blocks.holds()).then_some((shortest as u64, 1 << longest.ilog2()))
 }

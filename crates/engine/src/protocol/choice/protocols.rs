@@ -1,22 +1,316 @@
-//! The protocols, as a list of values: when each applies, and what a message between two idle ranks should cost by it.
+//! The protocols, as a list of values: each says which messages it is for, what moves their bytes, and what they should cost.
 //!
-//! Sending asks the facts for its limit (`Facts::eager_limit`), receiving for the ways that are open
-//! (`Facts::leaves_ring_out`), and `isthmus info --protocols` prints this list. Among the ways that are open a receiver keeps
-//! what it measured to be fastest (`select.rs`), since no model knows where two CPUs are and whether a buffer is in a cache.
+//! A sender asks [`plan`] for the first protocol of the list that is for its message. The receiver of an announced message asks [`open`] for all
+//! of them, and takes the one that it measured to be fastest (`select.rs`), since no model knows where two CPUs are and whether a buffer is in a
+//! cache. `isthmus info --protocols` prints what the two answer.
 //!
-//! A new protocol is one more value of [`PROTOCOLS`].
+//! A new protocol is one more value of [`PROTOCOLS`]. Sizes that it depends on are rows of [`crate::limits`].
 
 use std::time::Duration;
 
-use isthmus_transfer::stream::Kind;
-
-use crate::membership::boot;
-use crate::protocol::blocks;
-use crate::protocol::choice::facts::Facts;
-use crate::protocol::mechanism::{self, Sides};
-use crate::protocol::send::MAPPED_FROM;
-use crate::protocol::single_copy::SHARED_FROM;
 use isthmus_shm::occupancy::Cpus;
+use isthmus_transfer::stream::{KINDS, Kind};
+
+use crate::limits::{LAST_PIECE, MAPPED_FROM, NETWORK_FROM, RECORD_COSTS, SHARED_FROM};
+use crate::membership::boot;
+use crate::protocol::choice::facts::Facts;
+use crate::protocol::mechanism::{Named, Sides};
+use crate::types::Mode;
+use crate::way::{self, Way};
+
+/// What moves the bytes of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// Records of the ring, at once.
+    Records,
+    /// A block, at once.
+    Block,
+    /// Frames of the network, at once.
+    Frames,
+    /// Remote reads of an announced message, or frames that its receiver asks for.
+    RemoteRead,
+    /// Copies by the kernel, made by the receiver.
+    Pull,
+    /// The same, made by both.
+    BothEnds,
+    /// The same, made by the sender.
+    Push,
+    /// Loads from memory that both map.
+    Mapped,
+    /// A stream.
+    Stream(Kind),
+    /// Records of the ring that the receiver asks for.
+    Ring,
+}
+
+impl By {
+    /// Does the sender ask nobody?
+    pub fn is_at_once(self) -> bool {
+        matches!(self, Self::Records | Self::Block | Self::Frames)
+    }
+
+    /// The ways that the bytes of an announced message can take.
+    fn ways(self) -> impl Iterator<Item = Way> + Clone {
+        let single = match self {
+            Self::Pull | Self::BothEnds | Self::Push => Some(Way::SingleCopy),
+            Self::Mapped => Some(Way::Mapped),
+            Self::Stream(kind) => Some(Way::Stream(kind)),
+            Self::Ring | Self::Records | Self::Block | Self::Frames | Self::RemoteRead => None,
+        };
+        let ring = (self == Self::Ring).then(way::ring_ways);
+        single.into_iter().chain(ring.into_iter().flatten())
+    }
+}
+
+/// A message, as far as its sender or receiver knows it.
+#[derive(Clone, Copy)]
+pub struct Message<'a> {
+    /// Its bytes.
+    pub bytes: u64,
+    /// How its send completes; `None`: it is announced already.
+    pub mode: Option<Mode>,
+    /// Does it go to another node?
+    pub is_remote: bool,
+    /// Do both sides map its buffer? Asked only where it matters.
+    pub is_mapped: &'a dyn Fn() -> bool,
+    /// May the sender's buffer be copied by the kernel?
+    pub can_copy: bool,
+    /// Streams by which it can come, by kind.
+    pub streams: [bool; KINDS],
+    /// Has its sender an announced message to copy itself?
+    pub is_sender_busy: bool,
+    /// The mechanism that was measured to be best on this machine.
+    pub measured: Option<&'static str>,
+}
+
+impl Message<'_> {
+    /// One to another rank of the node, of which nothing else is known.
+    pub const fn of(bytes: u64, mode: Mode) -> Self {
+        Self {
+            bytes,
+            mode: Some(mode),
+            is_remote: false,
+            is_mapped: &|| false,
+            can_copy: false,
+            streams: [true; KINDS],
+            is_sender_busy: false,
+            measured: None,
+        }
+    }
+
+    /// One that is announced already.
+    pub const fn announced(bytes: u64) -> Self {
+        Self {
+            mode: None,
+            ..Self::of(bytes, Mode::Standard)
+        }
+    }
+
+    fn goes_at_once(&self, facts: &Facts) -> bool {
+        self.mode == Some(Mode::Standard)
+            && self.bytes <= facts.eager_limit
+            && (self.bytes < MAPPED_FROM as u64 || !(self.is_mapped)())
+            && !(self.is_remote && self.bytes >= NETWORK_FROM as u64 && self.bytes > (facts.network_eager)())
+    }
+
+    /// Is it announced to a rank of the node?
+    fn is_announced(&self, facts: &Facts) -> bool {
+        !self.is_remote && !self.goes_at_once(facts)
+    }
+
+    fn is_in_mapped_memory(&self, facts: &Facts) -> bool {
+        facts.allows("mapped") && self.is_announced(facts) && (self.is_mapped)()
+    }
+
+    fn can_be_copied(&self, facts: &Facts) -> bool {
+        facts.allows("cma") && self.can_copy && self.is_announced(facts)
+    }
+
+    fn can_be_streamed(&self, facts: &Facts, kind: Kind) -> bool {
+        let is_wanted =
+            facts.named.is_some_and(|named| named.mechanism == kind.name()) || self.measured == Some(kind.name());
+        is_wanted && self.streams[kind as usize] && self.is_announced(facts)
+    }
+}
+
+/// Do both sides make the single copies of a message? Where a CPU is to spare the sender helps, unless it is `busy` itself: a claimer that has
+/// lost its CPU would stall its peer.
+pub fn is_shared(facts: &Facts, bytes: u64, is_sender_busy: bool) -> bool {
+    match facts.sides() {
+        Sides::Any => bytes >= SHARED_FROM && facts.cpus == Cpus::Own && !is_sender_busy,
+        Sides::Both => true,
+        Sides::Receiver | Sides::Sender => false,
+    }
+}
+
+/// One way of sending a message.
+#[derive(Debug, Clone, Copy)]
+pub struct Protocol {
+    /// What it is called.
+    pub name: &'static str,
+    /// What moves the bytes.
+    pub by: By,
+    /// The same, as in the tunable `mechanism`.
+    pub mechanism: &'static str,
+    /// What happens.
+    pub how: &'static str,
+    /// Is it for this message?
+    pub applies: fn(&Facts, &Message<'_>) -> bool,
+    /// From the send to the last byte, by the model, of so many bytes between two idle ranks of a node.
+    pub cost: fn(&Facts, u64) -> Duration,
+}
+
+/// A record to the other side.
+const RECORD: Duration = Duration::from_nanos(RECORD_COSTS);
+
+/// All of them, in the order in which senders ask for them; of announced messages mapped memory first, and the ring last.
+pub static PROTOCOLS: &[Protocol] = &[
+    Protocol {
+        name: "eager, frames",
+        by: By::Frames,
+        mechanism: "network",
+        how: "at once, in frames",
+        applies: |facts, message| message.is_remote && message.goes_at_once(facts),
+        cost: |_, _| Duration::ZERO,
+    },
+    Protocol {
+        name: "rendezvous, network",
+        by: By::RemoteRead,
+        mechanism: "network",
+        how: "announced, and read by the receiver out of the sender's memory where the network can",
+        applies: |facts, message| message.is_remote && !message.goes_at_once(facts),
+        cost: |_, _| Duration::ZERO,
+    },
+    Protocol {
+        name: "eager, block",
+        by: By::Block,
+        mechanism: "block",
+        how: "at once, copied into a block that the receiver copies it out of, and keeps for its own",
+        applies: |facts, message| {
+            let is_for_blocks = |(shortest, longest)| (shortest..=longest).contains(&message.bytes);
+            facts.blocks.is_some_and(is_for_blocks) && !message.is_remote && message.goes_at_once(facts)
+        },
+        cost: |facts, bytes| 2 * RECORD + 2 * (facts.prices.copy)(bytes),
+    },
+    Protocol {
+        name: "eager",
+        by: By::Records,
+        mechanism: "ring",
+        how: "at once, in pieces that both sides copy at the same time",
+        applies: |facts, message| !message.is_remote && message.goes_at_once(facts),
+        cost: through_ring,
+    },
+    Protocol {
+        name: "rendezvous, mapped",
+        by: By::Mapped,
+        mechanism: "mapped",
+        how: "announced, copied once out of memory that both map",
+        applies: |facts, message| message.is_in_mapped_memory(facts),
+        cost: |facts, bytes| 2 * RECORD + (facts.prices.copy)(bytes),
+    },
+    Protocol {
+        name: "rendezvous, pull",
+        by: By::Pull,
+        mechanism: "cma",
+        how: "announced, pulled by the receiver",
+        applies: |facts, message| {
+            facts.sides() != Sides::Sender
+                && message.can_be_copied(facts)
+                && !is_shared(facts, message.bytes, message.is_sender_busy)
+        },
+        cost: |facts, bytes| 2 * RECORD + (facts.prices.single_copy)(bytes),
+    },
+    Protocol {
+        name: "rendezvous, both ends",
+        by: By::BothEnds,
+        mechanism: "cma",
+        how: "announced, pulled by the receiver and pushed by the sender from the other end",
+        applies: |facts, message| {
+            message.can_be_copied(facts) && is_shared(facts, message.bytes, message.is_sender_busy)
+        },
+        cost: |facts, bytes| 3 * RECORD + (facts.prices.single_copy)(bytes / 2),
+    },
+    Protocol {
+        name: "rendezvous, push",
+        by: By::Push,
+        mechanism: "cma",
+        how: "announced, pushed by the sender",
+        applies: |facts, message| facts.sides() == Sides::Sender && message.can_be_copied(facts),
+        cost: |facts, bytes| 2 * RECORD + (facts.prices.single_copy)(bytes),
+    },
+    Protocol {
+        name: "rendezvous, vmsplice",
+        by: By::Stream(Kind::Vmsplice),
+        mechanism: "vmsplice",
+        how: "announced, its pages attached to a pipe that the receiver reads",
+        applies: |facts, message| message.can_be_streamed(facts, Kind::Vmsplice),
+        cost: |facts, bytes| 2 * RECORD + (facts.prices.stream)(Kind::Vmsplice, bytes),
+    },
+    Protocol {
+        name: "rendezvous, writev",
+        by: By::Stream(Kind::Writev),
+        mechanism: "writev",
+        how: "announced, copied into a pipe and out of it",
+        applies: |facts, message| message.can_be_streamed(facts, Kind::Writev),
+        cost: |facts, bytes| 2 * RECORD + (facts.prices.stream)(Kind::Writev, bytes),
+    },
+    Protocol {
+        name: "rendezvous, loopback",
+        by: By::Stream(Kind::Loopback),
+        mechanism: "loopback",
+        how: "announced, through a socket of this host",
+        applies: |facts, message| message.can_be_streamed(facts, Kind::Loopback),
+        cost: |facts, bytes| 2 * RECORD + (facts.prices.stream)(Kind::Loopback, bytes),
+    },
+    Protocol {
+        name: "rendezvous, ring",
+        by: By::Ring,
+        mechanism: "ring",
+        how: "announced, then in pieces that both sides copy at the same time",
+        applies: |facts, message| {
+            let can_be_copied = message.can_be_copied(facts);
+            let is_needed = || {
+                let is_streamed = Kind::ALL.into_iter().any(|kind| message.can_be_streamed(facts, kind));
+                !can_be_copied && !is_streamed && !message.is_in_mapped_memory(facts)
+            };
+            let is_left_out = can_be_copied && facts.leaves_ring_out() || !facts.allows("ring");
+            message.is_announced(facts) && (!is_left_out || message.measured == Some("ring") || is_needed())
+        },
+        cost: |facts, bytes| through_ring(facts, bytes) + 2 * RECORD,
+    },
+];
+
+/// Is a message within a node so short that nothing is better than records of the ring? [`plan`] answers that of it, too, with a look at the list.
+#[inline]
+pub fn is_short(facts: &Facts, mode: Mode, bytes: u64) -> bool {
+    mode == Mode::Standard && bytes <= facts.eager_limit && bytes < MAPPED_FROM as u64
+}
+
+/// The protocol that a message takes, as far as its sender chooses: what an announced one takes is for its receiver to say, by [`open`].
+pub fn plan(facts: &Facts, message: &Message<'_>) -> &'static Protocol {
+    let first = PROTOCOLS.iter().find(|protocol| (protocol.applies)(facts, message));
+    first.expect("a message that does not go at once is announced, and the ring is for those that nothing else is for")
+}
+
+/// The protocols that are for a message. If one of them was measured to be best on this machine, the others are not.
+pub fn open<'a>(facts: &'a Facts, message: &'a Message<'_>) -> impl Iterator<Item = &'static Protocol> + Clone + 'a {
+    let all = PROTOCOLS.iter().filter(|protocol| (protocol.applies)(facts, message));
+    let is_measured = |protocol: &Protocol| message.measured == Some(protocol.mechanism);
+    let has_measured = message.measured.is_some() && all.clone().any(is_measured);
+    all.filter(move |protocol| !has_measured || is_measured(protocol))
+}
+
+/// The ways that an announced message can take, each with its protocol.
+pub fn ways<'a>(
+    facts: &'a Facts,
+    message: &'a Message<'_>,
+) -> impl Iterator<Item = (Way, &'static Protocol)> + Clone + 'a {
+    open(facts, message).flat_map(|protocol| protocol.by.ways().map(move |way| (way, protocol)))
+}
+
+fn through_ring(facts: &Facts, bytes: u64) -> Duration {
+    RECORD + (facts.prices.copy)(bytes) + (facts.prices.copy)(bytes.min(LAST_PIECE))
+}
 
 /// When a message takes a protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,170 +353,57 @@ impl Taken {
             Self::Never => "no",
         }
     }
-}
 
-/// One way of sending a message.
-#[derive(Debug, Clone, Copy)]
-pub struct Protocol {
-    /// What it is called.
-    pub name: &'static str,
-    /// What moves the bytes, as in the tunable `mechanism`.
-    pub mechanism: &'static str,
-    /// What happens.
-    pub how: &'static str,
-    /// Needs a CPU for both ranks.
-    pub needs_two_cpus: bool,
-    /// When a message of so many bytes takes it; `None`: it cannot.
-    pub applies: fn(&Facts, u64) -> Option<Taken>,
-    /// From the send to the last byte, by the model.
-    pub cost: fn(&Facts, u64) -> Duration,
-}
-
-/// A record to the other side: two hand-overs of a line, the code around them.
-const RECORD: Duration = Duration::from_nanos(200);
-/// The last piece in a ring is copied out with nobody helping.
-const LAST_PIECE: u64 = 16 << 10;
-
-/// All of them.
-pub static PROTOCOLS: &[Protocol] = &[
-    Protocol {
-        name: EAGER,
-        mechanism: "ring",
-        how: "at once, in pieces that both sides copy at the same time",
-        needs_two_cpus: false,
-        applies: |facts, bytes| {
-            let taken = || match is_for_blocks(facts, bytes) {
-                true => Taken::WithoutBlock,
-                false => Taken::Always,
-            };
-            is_eager(facts, bytes).then(taken)
-        },
-        cost: through_ring,
-    },
-    Protocol {
-        name: BLOCK,
-        mechanism: "block",
-        how: "at once, copied into a block that the receiver copies it out of, and keeps for its own",
-        needs_two_cpus: false,
-        applies: |facts, bytes| is_for_blocks(facts, bytes).then_some(Taken::Always),
-        cost: |facts, bytes| 2 * RECORD + 2 * (facts.prices.copy)(bytes),
-    },
-    Protocol {
-        name: "rendezvous, ring",
-        mechanism: "ring",
-        how: "announced, then in pieces that both sides copy at the same time",
-        needs_two_cpus: false,
-        applies: |facts, bytes| {
-            let taken = || {
-                if facts.single_copies_pay() {
-                    Taken::Never
-                } else {
-                    Taken::IfFaster
-                }
-            };
-            (!is_eager(facts, bytes)).then(taken)
-        },
-        cost: |facts, bytes| through_ring(facts, bytes) + 2 * RECORD,
-    },
-    Protocol {
-        name: PULL,
-        mechanism: "cma",
-        how: "announced, pulled by the receiver",
-        needs_two_cpus: false,
-        applies: |facts, bytes| {
-            let taken = || match () {
-                () if facts.single_copies_pay() => Taken::Unhelped,
-                () => Taken::IfFasterUnhelped,
-            };
-            may_be_single(facts, bytes).then(taken)
-        },
-        cost: |facts, bytes| 2 * RECORD + (facts.prices.single_copy)(bytes),
-    },
-    Protocol {
-        name: BOTH,
-        mechanism: "cma",
-        how: "announced, pulled by the receiver and pushed by the sender from the other end",
-        needs_two_cpus: true,
-        applies: |facts, bytes| {
-            let taken = || {
-                if facts.single_copies_pay() {
-                    Taken::Always
-                } else {
-                    Taken::IfFaster
-                }
-            };
-            (bytes >= SHARED_FROM && may_be_single(facts, bytes)).then(taken)
-        },
-        cost: |facts, bytes| 3 * RECORD + (facts.prices.single_copy)(bytes / 2),
-    },
-    Protocol {
-        name: PUSH,
-        mechanism: "cma",
-        how: "announced, pushed by the sender",
-        needs_two_cpus: false,
-        applies: |facts, bytes| if_named(facts, bytes).filter(|_| facts.single_copies),
-        cost: |facts, bytes| 2 * RECORD + (facts.prices.single_copy)(bytes),
-    },
-    Protocol {
-        name: "rendezvous, mapped",
-        mechanism: "mapped",
-        how: "announced, copied once out of memory that both map",
-        needs_two_cpus: false,
-        applies: |_, bytes| (bytes >= MAPPED_FROM as u64).then_some(Taken::OfMappedMemory),
-        cost: |facts, bytes| 2 * RECORD + (facts.prices.copy)(bytes),
-    },
-    Protocol {
-        name: "rendezvous, vmsplice",
-        mechanism: "vmsplice",
-        how: "announced, its pages attached to a pipe that the receiver reads",
-        needs_two_cpus: false,
-        applies: if_named,
-        cost: |facts, bytes| 2 * RECORD + (facts.prices.stream)(Kind::Vmsplice, bytes),
-    },
-    Protocol {
-        name: "rendezvous, writev",
-        mechanism: "writev",
-        how: "announced, copied into a pipe and out of it",
-        needs_two_cpus: false,
-        applies: if_named,
-        cost: |facts, bytes| 2 * RECORD + (facts.prices.stream)(Kind::Writev, bytes),
-    },
-    Protocol {
-        name: "rendezvous, loopback",
-        mechanism: "loopback",
-        how: "announced, through a socket of this host",
-        needs_two_cpus: false,
-        applies: if_named,
-        cost: |facts, bytes| 2 * RECORD + (facts.prices.stream)(Kind::Loopback, bytes),
-    },
-];
-
-const EAGER: &str = "eager";
-const BLOCK: &str = "eager, block";
-const PULL: &str = "rendezvous, pull";
-const PUSH: &str = "rendezvous, push";
-const BOTH: &str = "rendezvous, both ends";
-
-fn is_eager(facts: &Facts, bytes: u64) -> bool {
-    bytes <= facts.eager_limit()
-}
-
-/// Does it lie in a block, if one is free (docs/decisions/0104)?
-fn is_for_blocks(facts: &Facts, bytes: u64) -> bool {
-    facts.cpus != Cpus::Own && blocks::are_for(facts.ranks, facts.eager_limit(), bytes)
-}
-
-/// Is it announced, and can it be copied once?
-fn may_be_single(facts: &Facts, bytes: u64) -> bool {
-    facts.single_copies && !is_eager(facts, bytes)
-}
-
-fn if_named(facts: &Facts, bytes: u64) -> Option<Taken> {
-    (!is_eager(facts, bytes)).then_some(Taken::IfNamed)
-}
-
-fn through_ring(facts: &Facts, bytes: u64) -> Duration {
-    RECORD + (facts.prices.copy)(bytes) + (facts.prices.copy)(bytes.min(LAST_PIECE))
+    /// When messages of so many bytes within a node take this protocol, by what it answers of messages that differ; `None`: none does.
+    fn of(protocol: &'static Protocol, facts: &Facts, bytes: u64) -> Option<Self> {
+        let plain = Message {
+            can_copy: facts.single_copies,
+            ..Message::of(bytes, Mode::Standard)
+        };
+        let mapped = Message {
+            is_mapped: &|| true,
+            ..plain
+        };
+        let unhelped = Message {
+            is_sender_busy: true,
+            ..plain
+        };
+        let messages = match protocol.by {
+            By::Mapped => [mapped; 2],
+            _ => [plain, unhelped],
+        };
+        let is_for = |facts: &Facts| messages.iter().any(|message| (protocol.applies)(facts, message));
+        let with = |named| Facts { named, ..*facts };
+        let sides = if protocol.by == By::Push {
+            Sides::Sender
+        } else {
+            Sides::Any
+        };
+        let mechanism = protocol.mechanism;
+        let is_open = is_for(facts);
+        let has_ring = open(facts, &plain).any(|protocol| protocol.by == By::Ring);
+        Some(match protocol.by {
+            By::Frames | By::RemoteRead => return None,
+            By::Records | By::Block if !is_open => return None,
+            By::Records if plan(facts, &plain).by == By::Block => Self::WithoutBlock,
+            By::Records | By::Block => Self::Always,
+            By::Ring if plain.goes_at_once(facts) => return None,
+            By::Ring if !facts.allows(mechanism) => Self::IfNamedIsRefused,
+            By::Mapped if is_open && facts.named.is_none() => Self::OfMappedMemory,
+            By::Pull if is_open && facts.sides() == Sides::Any && has_ring => Self::IfFasterUnhelped,
+            By::Pull if is_open && facts.sides() == Sides::Any => Self::Unhelped,
+            _ if is_open && facts.named.is_some() => Self::Named,
+            _ if is_open && has_ring => Self::IfFaster,
+            _ if is_open => Self::Always,
+            By::Ring => Self::Never,
+            _ if is_for(&with(None)) => Self::Never,
+            _ if is_for(&with(Some(Named { mechanism, sides }))) => match facts.named {
+                None => Self::IfNamed,
+                Some(_) => Self::Never,
+            },
+            _ => return None,
+        })
+    }
 }
 
 /// A protocol that a message may take.
@@ -236,7 +417,7 @@ pub struct Open {
     pub cost: Duration,
 }
 
-/// The protocols open to a message of `bytes`, the cheapest first. `cma`: processes may read each other's memory; the
+/// The protocols open to a message of `bytes` within a node, the cheapest first. `cma`: processes may read each other's memory; the
 /// mapped way is there for messages in memory from `MPI_Alloc_mem`. `ranks`: in a job of so many on this machine; `None`: in this process's.
 /// Takes some 200 us at first use, for the probes.
 pub fn for_message(bytes: u64, cma: bool, ranks: Option<u32>) -> Vec<Open> {
@@ -244,39 +425,12 @@ pub fn for_message(bytes: u64, cma: bool, ranks: Option<u32>) -> Vec<Open> {
         Some(ranks) => Facts::of_job(ranks, cma),
         None => Facts::gather(boot::world().map_or(1, |world| world.size), cma),
     };
-    let mut protocols = open(&facts, bytes);
-    if let Some((mechanism, sides)) = mechanism::named() {
-        let announced = protocols
-            .iter_mut()
-            .filter(|open| ![EAGER, BLOCK].contains(&open.protocol.name));
-        announced.for_each(|open| open.taken = once_named(open.protocol, mechanism, sides));
-    }
-    protocols
+    table(&facts, bytes)
 }
 
-/// When an announced message takes this protocol if the user names that mechanism.
-fn once_named(protocol: &Protocol, mechanism: &str, sides: Sides) -> Taken {
-    let by_these = match sides {
-        Sides::Any => protocol.name != PUSH,
-        Sides::Receiver => protocol.name == PULL,
-        Sides::Sender => protocol.name == PUSH,
-        Sides::Both => protocol.name == BOTH,
-    };
-    match protocol.mechanism == mechanism {
-        // Either side may copy: both do where they have a CPU each.
-        true if by_these && protocol.name == PULL && sides == Sides::Any => Taken::Unhelped,
-        true if by_these => Taken::Named,
-        false if protocol.mechanism == "ring" => Taken::IfNamedIsRefused,
-        _ => Taken::Never,
-    }
-}
-
-fn open(facts: &Facts, bytes: u64) -> Vec<Open> {
+fn table(facts: &Facts, bytes: u64) -> Vec<Open> {
     let open = |protocol: &'static Protocol| {
-        if protocol.needs_two_cpus && facts.cpus != Cpus::Own {
-            return None;
-        }
-        let taken = (protocol.applies)(facts, bytes)?;
+        let taken = Taken::of(protocol, facts, bytes)?;
         let cost = (protocol.cost)(facts, bytes);
         Some(Open { protocol, taken, cost })
     };
@@ -286,174 +440,4 @@ fn open(facts: &Facts, bytes: u64) -> Vec<Open> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::protocol::choice::facts::Prices;
-    use crate::tunables::Origin;
-
-    const K: u64 = 1 << 10;
-
-    fn facts(cpus: Cpus, limit: (u64, Origin), is_named: bool, pays: bool) -> Facts {
-        let per_byte = |bytes: u64| Duration::from_nanos(bytes / 10);
-        let prices = Prices {
-            copy: per_byte,
-            single_copy: |bytes| Duration::from_nanos(bytes / 5),
-            stream: |_, bytes| Duration::from_nanos(bytes),
-            single_copies_pay: if pays { || true } else { || false },
-        };
-        Facts {
-            ranks: 4,
-            cpus,
-            eager_limit: limit,
-            is_named,
-            ring: 2048 * K,
-            single_copies: true,
-            prices,
-        }
-    }
-
-    /// The longest message that goes at once.
-    #[test]
-    fn senders_decide_by_who_has_a_cpu() {
-        use Origin::{Default, Environment};
-        let grid = [
-            (Cpus::Own, (128 * K, Default), false, 128 * K),
-            (Cpus::Own, (128 * K, Default), true, 128 * K),
-            (Cpus::Own, (4 * K, Environment), false, 4 * K),
-            (Cpus::PartlyShared, (128 * K, Default), false, 1024 * K),
-            (Cpus::PartlyShared, (128 * K, Default), true, 128 * K),
-            (Cpus::PartlyShared, (4 * K, Environment), false, 4 * K),
-            (Cpus::Shared, (128 * K, Default), false, 1024 * K),
-            (Cpus::Shared, (128 * K, Default), true, 128 * K),
-            (Cpus::Shared, (4 * K, Environment), false, 4 * K),
-        ];
-        for (cpus, limit, named, eager) in grid {
-            let facts = facts(cpus, limit, named, true);
-            assert_eq!(facts.eager_limit(), eager, "{facts:?}");
-        }
-        let ring = Facts {
-            ring: 64 * K,
-            ..facts(Cpus::Shared, (128 * K, Default), false, true)
-        };
-        assert_eq!(ring.eager_limit(), 128 * K, "a small ring makes it no shorter");
-    }
-
-    #[test]
-    fn receivers_leave_the_ring_out_as_before() {
-        let default = (128 * K, Origin::Default);
-        for (cpus, pays, out) in [
-            (Cpus::Own, true, true),
-            (Cpus::PartlyShared, true, true),
-            (Cpus::Shared, true, false),
-            (Cpus::Own, false, false),
-            (Cpus::PartlyShared, false, false),
-        ] {
-            let mut facts = facts(cpus, default, false, pays);
-            assert_eq!(facts.leaves_ring_out(), out, "{facts:?}");
-            facts.single_copies = false;
-            assert!(!facts.leaves_ring_out());
-        }
-    }
-
-    /// What `isthmus info --protocols` printed before there was this list.
-    #[test]
-    fn the_table_is_as_before() {
-        let table = |bytes, single_copies, pays| -> Vec<(&str, &str)> {
-            let mut facts = facts(Cpus::Own, (128 * K, Origin::Default), false, pays);
-            facts.single_copies = single_copies;
-            let mut rows: Vec<_> = open(&facts, bytes)
-                .into_iter()
-                .filter(|open| open.taken != Taken::IfNamed)
-                .map(|open| (open.protocol.name, open.taken.words()))
-                .collect();
-            rows.sort_unstable();
-            rows
-        };
-        assert_eq!(table(8, true, true), [("eager", "yes")]);
-        assert_eq!(table(8 * K, true, false), [("eager", "yes")]);
-        for pays in [true, false] {
-            assert_eq!(
-                table(64 * K, true, pays),
-                [("eager", "yes"), ("rendezvous, mapped", "of MPI_Alloc_mem")]
-            );
-        }
-        assert_eq!(
-            table(1024 * K, true, true),
-            [
-                ("rendezvous, both ends", "yes"),
-                ("rendezvous, mapped", "of MPI_Alloc_mem"),
-                ("rendezvous, pull", "without help"),
-                ("rendezvous, ring", "no"),
-            ]
-        );
-        assert_eq!(
-            table(1024 * K, true, false),
-            [
-                ("rendezvous, both ends", "if found faster"),
-                ("rendezvous, mapped", "of MPI_Alloc_mem"),
-                ("rendezvous, pull", "if found faster, without help"),
-                ("rendezvous, ring", "if found faster"),
-            ]
-        );
-        assert_eq!(
-            table(1024 * K, false, true),
-            [
-                ("rendezvous, mapped", "of MPI_Alloc_mem"),
-                ("rendezvous, ring", "if found faster")
-            ]
-        );
-    }
-
-    #[test]
-    fn long_messages_lie_in_blocks_where_ranks_share_cpus() {
-        let table = |cpus, ranks, bytes| -> Vec<(&str, &str)> {
-            let facts = Facts {
-                ranks,
-                ..facts(cpus, (128 * K, Origin::Default), false, true)
-            };
-            let eager = open(&facts, bytes).into_iter();
-            let eager = eager.filter(|open| open.protocol.name.starts_with(EAGER));
-            eager.map(|open| (open.protocol.name, open.taken.words())).collect()
-        };
-        let both = [("eager", "if no block is free"), ("eager, block", "yes")];
-        assert_eq!(table(Cpus::Shared, 4, 32 * K), both);
-        assert_eq!(table(Cpus::PartlyShared, 3, 1024 * K), both);
-        assert_eq!(table(Cpus::Shared, 16, 512 * K), both);
-        assert_eq!(table(Cpus::Shared, 4, 31 * K), [("eager", "yes")]);
-        assert_eq!(table(Cpus::Shared, 16, 32 * K), [("eager", "yes")]);
-        assert_eq!(table(Cpus::Own, 4, 64 * K), [("eager", "yes")]);
-        assert_eq!(table(Cpus::Shared, 4, 2048 * K), []);
-    }
-
-    #[test]
-    fn what_is_named_is_taken() {
-        let taken = |mechanism, sides| -> Vec<&str> {
-            let named = |protocol: &&Protocol| once_named(protocol, mechanism, sides) == Taken::Named;
-            PROTOCOLS.iter().filter(named).map(|protocol| protocol.name).collect()
-        };
-        assert_eq!(taken("cma", Sides::Receiver), [PULL]);
-        assert_eq!(taken("cma", Sides::Sender), [PUSH]);
-        assert_eq!(taken("cma", Sides::Both), [BOTH]);
-        assert_eq!(taken("cma", Sides::Any), [BOTH]);
-        assert_eq!(taken("vmsplice", Sides::Any), ["rendezvous, vmsplice"]);
-        let ring = PROTOCOLS.iter().find(|protocol| protocol.name == "rendezvous, ring");
-        let ring = ring.map(|ring| once_named(ring, "loopback", Sides::Any));
-        assert_eq!(ring, Some(Taken::IfNamedIsRefused));
-    }
-
-    #[test]
-    fn what_is_closed_is_not_offered() {
-        let names = |bytes, cma| -> Vec<&str> {
-            let protocols = for_message(bytes, cma, None);
-            assert!(protocols.is_sorted_by_key(|open| open.cost));
-            protocols.iter().map(|open| open.protocol.mechanism).collect()
-        };
-        assert_eq!(names(8, true), ["ring"]);
-        assert!(!names(64 << 20, false).contains(&"cma"));
-        assert_eq!(names(64 << 20, true).iter().filter(|name| **name == "cma").count(), 3);
-        assert!(names(64 << 20, true).contains(&"mapped"));
-        for stream in ["vmsplice", "writev", "loopback"] {
-            assert!(names(64 << 20, false).contains(&stream) && !names(1 << 10, false).contains(&stream));
-        }
-    }
-}
+mod tests;

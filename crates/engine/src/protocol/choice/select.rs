@@ -13,6 +13,7 @@ use isthmus_os::topology;
 use isthmus_transfer::copy::Copying;
 
 use crate::channel::wishes::{CLASSES, class};
+use crate::limits::{FIRST_RETRY, NOT_TRIED_AGAIN, PAST_CACHES_FROM, RETRY, TRIALS, TRIED_AGAIN};
 use crate::way::{WAYS, Way};
 
 /// Is a message of `length` bytes stored past the caches? A quarter of the last-level cache: with the buffers of both
@@ -20,9 +21,7 @@ use crate::way::{WAYS, Way};
 /// nothing. Measured in docs/numbers/.
 #[inline]
 pub fn passes_caches(length: u64) -> bool {
-    /// No last-level cache is so small, nor worth a look.
-    const LEAST: u64 = 1 << 20;
-    length >= LEAST && length >= last_quarter()
+    length >= PAST_CACHES_FROM && length >= last_quarter()
 }
 
 #[cold]
@@ -35,17 +34,6 @@ fn last_quarter() -> u64 {
     })
 }
 
-/// Transfers by each way before the first judgement.
-const TRIALS: u32 = 3;
-/// After so many transfers a slower way gets another chance; at first sooner, since the first transfers also pay for memory
-/// that nobody has touched yet...
-const RETRY: u32 = 512;
-const FIRST_RETRY: u32 = 32;
-/// A chance is so many transfers in a row: alone among transfers of another way, one says little about how it would do. Fewer, the more it
-/// costs, so that all of a chance cost no more than so many of twice the time.
-const CHANCE: u64 = 8;
-/// ...unless it was slower by more than this factor.
-const HOPELESS: u64 = 16;
 #[derive(Debug, Clone, Copy, Default)]
 struct Estimate {
     /// Thousandths of the unit of time per byte, smoothed; the first trials keep the best, since they also pay for set-up.
@@ -116,13 +104,13 @@ impl Learned {
         class.turns = 0;
         class.retries += 1;
         // The one that was not heard of for longest: whatever it was, the machine may have changed.
-        let limit = cost(&best).saturating_mul(HOPELESS);
+        let limit = cost(&best).saturating_mul(NOT_TRIED_AGAIN);
         let others = open.filter(|way| *way != best && class.ways[way.index()].cost < limit);
         let Some(other) = others.min_by_key(|way| class.ways[way.index()].seen) else {
             return best;
         };
-        let row = 2 * CHANCE * cost(&best) / cost(&other).max(1);
-        class.chance = (row > 1).then_some((other, row.min(CHANCE) - 1));
+        let row = 2 * TRIED_AGAIN * cost(&best) / cost(&other).max(1);
+        class.chance = (row > 1).then_some((other, row.min(TRIED_AGAIN) - 1));
         other
     }
 

@@ -8,6 +8,7 @@ use super::super::target::Target;
 use super::super::{home, mailbox};
 use super::{Combine, Operator};
 use super::{apply_alone, fetch_from, store_to};
+use crate::limits::{GATHERED_BLOCKS, GATHERED_FROM};
 use crate::{Error, Result};
 use isthmus_transfer::layout::Cursor;
 use isthmus_transfer::{Layout, Span};
@@ -15,10 +16,6 @@ use std::ptr::{null, null_mut, with_exposed_provenance_mut};
 
 /// Bytes of elements that are combined at a time.
 const ROOM: usize = SPAN as usize;
-/// Blocks at the target that they lie in, at most.
-const MOST: usize = 512;
-/// A target that attends combines fewer pieces than this sooner, one by one.
-const FEW: usize = 4;
 
 /// Where an accumulate has come to, on all its sides.
 #[derive(Clone)]
@@ -73,9 +70,9 @@ fn address_of(side: &Cursor<'_>) -> *mut u8 {
 /// that is reached by copies, and that this can be done was found out.
 pub(super) unsafe fn combine_next(target: &Target, sides: &mut Sides<'_>, left: u64, combine: &Combine) -> Result<u64> {
     let width = u64::from(combine.width);
-    let mut blocks = [Span { address: 0, length: 0 }; MOST];
+    let mut blocks = [Span { address: 0, length: 0 }; GATHERED_BLOCKS];
     let group = collect(target, sides, left, width, &mut blocks)?;
-    if group.pieces < 2 || group.pieces < FEW && mailbox::is_attended(target) {
+    if group.pieces < 2 || group.pieces < GATHERED_FROM && mailbox::is_attended(target) {
         return Ok(0);
     }
     let there = Layout::Spans(&blocks[..group.blocks]);
@@ -122,7 +119,13 @@ struct Group {
 }
 
 /// The elements that follow, as far as they fit; no byte is among them twice. Their `blocks` are addresses of the owner.
-fn collect(target: &Target, sides: &Sides<'_>, left: u64, width: u64, blocks: &mut [Span; MOST]) -> Result<Group> {
+fn collect(
+    target: &Target,
+    sides: &Sides<'_>,
+    left: u64,
+    width: u64,
+    blocks: &mut [Span; GATHERED_BLOCKS],
+) -> Result<Group> {
     let mut group = Group {
         bytes: 0,
         pieces: 0,
@@ -144,7 +147,7 @@ fn collect(target: &Target, sides: &Sides<'_>, left: u64, width: u64, blocks: &m
         }
         match group.blocks.checked_sub(1).map(|last| &mut blocks[last]) {
             Some(last) if last.address + last.length == address => last.length += length,
-            _ if group.blocks == MOST => break,
+            _ if group.blocks == GATHERED_BLOCKS => break,
             _ => {
                 blocks[group.blocks] = Span { address, length };
                 group.blocks += 1;

@@ -5,21 +5,15 @@ use std::ops::Range;
 use isthmus_shm::backoff::{LOOKS_AT_COPY, LOOKS_AT_PIECE};
 use isthmus_shm::mailbox::Turn;
 
-use super::{AT_ORIGIN, Asked, DEAR, End, IN_BUFFER, Mailboxes, Question, ROOM, WORTH_WAKING, is_short, room_of};
+use super::{AT_ORIGIN, Asked, End, IN_BUFFER, Mailboxes, Question, is_short, room_of};
 use crate::Result;
-use crate::rma::bounce::{self, BUFFER};
+use crate::limits::{
+    ALONE_DEAR_FROM, BOUNCE_BUFFER, BOX_BYTES, BOX_PIECE_LEAST, BOX_PIECES, BOXES_AT_A_TIME, PIECES_MISSED, WAKE_FROM,
+};
+use crate::rma::bounce;
 use crate::rma::execute::What;
 use crate::rma::target::Target;
 use crate::rma::{Home, home};
-
-/// Boxes that one operation uses at a time.
-const DEPTH: usize = 4;
-/// An operation goes in so many pieces at least, if each has so many bytes.
-const PIECES: u64 = 2;
-const SHORTEST: u64 = 8 << 10;
-/// So many pieces of one accumulate may be asked for in vain before the rest is done another way, which is dear: a target that lost its CPU
-/// for a while comes back.
-pub(in crate::rma) const VAIN_PIECES: u32 = 8;
 
 /// A piece that was asked for.
 #[derive(Debug)]
@@ -67,20 +61,24 @@ pub(in crate::rma) fn ask_in_pieces(
     if !boxes.is_ready(target, asked, length) {
         return Ok(Outcome::Not);
     }
-    let mut buffers = if is_short { None } else { bounce::claim(DEPTH) };
-    let room = room_of(is_given, is_wanted, if buffers.is_some() { BUFFER } else { ROOM }) as u64;
-    let piece = (length / PIECES).clamp(SHORTEST, room) / width * width;
+    let mut buffers = if is_short { None } else { bounce::claim(BOXES_AT_A_TIME) };
+    let room = room_of(
+        is_given,
+        is_wanted,
+        if buffers.is_some() { BOUNCE_BUFFER } else { BOX_BYTES },
+    ) as u64;
+    let piece = (length / BOX_PIECES).clamp(BOX_PIECE_LEAST, room) / width * width;
     // Of buffers of which there are not all yet.
     let costs = buffers
         .as_ref()
         .filter(|buffers| !buffers.is_complete())
         .map(|buffers| buffers.costs());
-    let mut flying = [const { None::<Piece> }; DEPTH];
+    let mut flying = [const { None::<Piece> }; BOXES_AT_A_TIME];
     let (mut next, mut head, mut count, mut any) = (range.start, 0, 0, false);
     let mut failed = None;
     let (mut is_away, mut vain) = (false, 0);
     loop {
-        while count < DEPTH && next < range.end && failed.is_none() && !is_away {
+        while count < BOXES_AT_A_TIME && next < range.end && failed.is_none() && !is_away {
             let Some((index, turn)) = boxes.claim(home) else { break };
             let part = next..range.end.min(next + piece);
             let length = (part.end - part.start) as usize;
@@ -103,7 +101,7 @@ pub(in crate::rma) fn ask_in_pieces(
             }
             boxes.boxes[index].post(&turn);
             next = part.end;
-            flying[(head + count) % DEPTH] = Some(Piece {
+            flying[(head + count) % BOXES_AT_A_TIME] = Some(Piece {
                 index,
                 turn,
                 part,
@@ -118,14 +116,14 @@ pub(in crate::rma) fn ask_in_pieces(
             results,
         }) = flying[head].take()
         else {
-            let may_come_back = is_away && asked.combine.is_some() && vain < VAIN_PIECES;
+            let may_come_back = is_away && asked.combine.is_some() && vain < PIECES_MISSED;
             if !may_come_back || next == range.end || failed.is_some() || !boxes.is_attended() {
                 break;
             }
             is_away = false;
             continue;
         };
-        (head, count) = ((head + 1) % DEPTH, count - 1);
+        (head, count) = ((head + 1) % BOXES_AT_A_TIME, count - 1);
         let end = boxes.settle(home, target, index, &turn, LOOKS_AT_PIECE.count());
         // One that has lost its CPU leaves several pieces unanswered, which is one question in vain.
         if !is_away {
@@ -195,7 +193,7 @@ pub(in crate::rma) fn begin<'a>(target: &'a Target, asked: Asked<'_>, length: u6
     let Some(boxes) = target.mailboxes() else {
         return Ok(None);
     };
-    let is_woken = asked.combine.is_some() || length >= DEAR;
+    let is_woken = asked.combine.is_some() || length >= ALONE_DEAR_FROM;
     if !(is_woken || boxes.is_attended()) || !boxes.is_ready(target, asked, length) {
         return Ok(None);
     }
@@ -229,7 +227,7 @@ impl Asking<'_> {
 
     /// Does the target attend again, or can it be woken?
     pub fn comes_back(&self, asked: Asked<'_>, length: u64) -> bool {
-        self.boxes.is_attended() || length >= WORTH_WAKING && self.boxes.wake(self.target, asked, length)
+        self.boxes.is_attended() || length >= WAKE_FROM && self.boxes.wake(self.target, asked, length)
     }
 
     /// Wait for the answer. `is_late`: others before it were not answered either.

@@ -8,6 +8,7 @@ use isthmus_transfer::Span;
 
 use super::{ANSWERS, CALLS, Header, exchange, no_such_region, refused};
 use crate::engine::Engine;
+use crate::limits::{BATCH, BATCHED_MOST, UNANSWERED_BYTES, UNANSWERED_CALLS};
 use crate::matching::queues::Pattern;
 use crate::memory::buffer::Buffer;
 use crate::ops::Stage;
@@ -109,12 +110,6 @@ impl Failure {
 
 /// How many there are, and batches that have not gone, for those who flush.
 static UNANSWERED: AtomicUsize = AtomicUsize::new(0);
-/// So many calls may be without an answer of one peer, and so many bytes of them.
-const MOST_UNANSWERED: usize = 128;
-const MOST_BYTES: usize = 2 << 20;
-/// A call with more bytes, or with more bytes of results, goes by itself, and calls go together until they have so many.
-pub(super) const MOST_IN_BATCH: usize = 8 << 10;
-pub(super) const BATCH: usize = 32 << 10;
 
 impl Engine {
     /// Take what has come of answers to calls that nobody waited for.
@@ -173,7 +168,7 @@ impl Engine {
             .iter()
             .filter(|call| call.op.is_some() && call.peer == peer);
         let (calls, sum) = under_way.fold((0, bytes), |(calls, sum), call| (calls + 1, sum + call.bytes));
-        calls == 0 || calls < MOST_UNANSWERED && sum <= MOST_BYTES
+        calls == 0 || calls < UNANSWERED_CALLS && sum <= UNANSWERED_BYTES
     }
 
     /// What is to go together to a peer goes now, whether there is room or not.
@@ -272,7 +267,7 @@ pub(super) unsafe fn ask(flow: FlowId, target: &Target, message: Vec<u8>, result
         return Ok(());
     }
     let mut inside = enter();
-    if call.message.len().max(call.result_bytes) > MOST_IN_BATCH {
+    if call.message.len().max(call.result_bytes) > BATCHED_MOST {
         send_batch(&mut inside, peer)?;
         let bytes = call.bytes();
         inside.wait(|inside| inside.engine().has_room_for(peer.0, bytes).then_some(()))?;
