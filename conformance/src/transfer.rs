@@ -48,7 +48,7 @@ macro_rules! transfer_kit {
     ($pair:ty) => {
         $crate::transfer_kit!($pair:
             every_size, every_alignment, every_form, both_far_apart, parts_in_any_order, nothing_at_all,
-            ranges_beyond_are_refused, holes_are_found, death_is_an_error, costs_grow, more_than_a_number_of_32_bits);
+            ranges_beyond_are_refused, holes_are_found, death_is_an_error, more_than_a_number_of_32_bits);
     };
     ($pair:ty: $($check:ident),*) => {
         $(#[test] fn $check() { $crate::transfer::$check::<$pair>() })*
@@ -376,26 +376,6 @@ pub fn death_is_an_error<P: Pair>() {
 
 fn stopped_for_good<P: Pair>(pair: &P, local: &Region, form: &Form) -> bool {
     pull(pair, local, form, form, &(0..1)).is_ok() && push(pair, local, form, form, &(0..1)).is_ok()
-}
-
-/// More costs no less, and asking is free of effects.
-pub fn costs_grow<P: Pair>() {
-    let pair = P::new(4096);
-    let cost = |bytes, local_blocks, remote_blocks| {
-        pair.transfer().cost(isthmus_transfer::Shape {
-            bytes,
-            local_blocks,
-            remote_blocks,
-        })
-    };
-    let sizes = [0, 1, 4096, MIB, 5 << 30, u64::MAX];
-    for pair in sizes.windows(2) {
-        assert!(cost(pair[0], 1, 1) <= cost(pair[1], 1, 1), "{pair:?}");
-        assert!(cost(MIB, pair[0], 1) <= cost(MIB, pair[1], 1), "{pair:?}");
-        assert!(cost(MIB, 1, pair[0]) <= cost(MIB, 1, pair[1]), "{pair:?}");
-    }
-    assert_eq!(cost(MIB, 7, 7), cost(MIB, 7, 7));
-    assert!(cost(MIB, 1, 1) < cost(64 * MIB, 1, 1));
 }
 
 /// A stream of more than 4 GiB, both of whose sides come back to the same memory again and again.

@@ -238,5 +238,5 @@ mod wrapped {
         }
     }
 
-    transfer_kit!(Wrapped: every_form, holes_are_found, ranges_beyond_are_refused, death_is_an_error, costs_grow);
+    transfer_kit!(Wrapped: every_form, holes_are_found, ranges_beyond_are_refused, death_is_an_error);
 }

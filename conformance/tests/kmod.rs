@@ -94,6 +94,5 @@ where_it_is_loaded!(
     nothing_at_all,
     ranges_beyond_are_refused,
     holes_are_found,
-    death_is_an_error,
-    costs_grow
+    death_is_an_error
 );

@@ -4,8 +4,8 @@
 use isthmus_conformance::transfer::{Pair, Region};
 use isthmus_conformance::transfer_kit;
 use isthmus_shm::{Place, Registry, Segment, registry, segment};
+use isthmus_transfer::Transfer;
 use isthmus_transfer::mapped::Mapped;
-use isthmus_transfer::{Span, Transfer};
 
 /// The mechanism knows one mapping, the kit looks at the other.
 struct Twice {
@@ -59,23 +59,3 @@ impl Pair for Twice {
 }
 
 transfer_kit!(Twice);
-
-#[test]
-fn mapping_is_loads_and_stores() {
-    let pair = Twice::new(8192);
-    pair.view().paint(1);
-    assert!(pair.transfer().capabilities().map);
-    let span = |address, length| Span { address, length };
-    let there = pair.transfer().map(span(pair.remote(100), 8092)).expect("mapped");
-    // SAFETY: as long as asked for, and nobody else writes.
-    unsafe {
-        assert_eq!(there.read(), pair.view().bytes()[100]);
-        there.add(7).write(!pair.view().bytes()[107]);
-        assert_eq!(there.add(7).read(), pair.view().bytes()[107]);
-    }
-    assert_eq!(
-        pair.transfer().map(span(pair.remote(100), 8093)),
-        None,
-        "beyond the end"
-    );
-}

@@ -5,10 +5,9 @@
 //! that the kit is known to ask for what can be done.
 
 use std::ops::Range;
-use std::time::Duration;
 
 use isthmus_os::errno;
-use isthmus_transfer::{Capabilities, Interrupted, Layout, Shape, Span, Transfer};
+use isthmus_transfer::{Interrupted, Layout, Span, Transfer};
 
 use super::Pair;
 use super::memory::Region;
@@ -101,24 +100,6 @@ fn write(address: u64, byte: u8) {
 impl Transfer for Copier {
     fn name(&self) -> &'static str {
         "staged"
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            pull: true,
-            push: true,
-            ..Capabilities::default()
-        }
-    }
-
-    fn cost(&self, shape: Shape) -> Duration {
-        Duration::from_nanos(
-            shape
-                .bytes
-                .saturating_mul(2)
-                .saturating_add(shape.local_blocks)
-                .saturating_add(shape.remote_blocks),
-        )
     }
 
     unsafe fn pull(&self, remote: &Layout<'_>, local: &Layout<'_>, range: Range<u64>) -> Result<(), Interrupted> {

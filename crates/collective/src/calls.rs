@@ -12,7 +12,6 @@ use crate::call::Call;
 use crate::error::Result;
 use crate::link::elements::Elements;
 use crate::link::operand::Operand;
-use crate::root::Root;
 use crate::team::Team;
 use crate::value::Value;
 use crate::{allgather, allreduce, alltoall, barrier, bcast, fail, reduce, scan};
@@ -122,19 +121,6 @@ impl Team {
         self.call(|link| unsafe { allgather::run(link, own, one) })
     }
 
-    /// As [`Self::allgather_at`], with blocks of any lengths, which all know: that of member i belongs to `block(i)`.
-    ///
-    /// # Safety
-    /// As for [`Self::allgather_at`].
-    pub unsafe fn allgatherv_at<'a>(
-        &self,
-        own: Option<Elements<'a>>,
-        block: impl Fn(usize) -> Elements<'a>,
-    ) -> Result<()> {
-        // SAFETY: the caller's promise.
-        self.call(|link| unsafe { allgather::run_v(link, own, block) })
-    }
-
     /// A block goes from each to each: `from(i)` to member i, what comes from member i to `to(i)`. All have one length.
     ///
     /// # Safety
@@ -146,35 +132,6 @@ impl Team {
     ) -> Result<()> {
         // SAFETY: the caller's promise.
         self.call(|link| unsafe { alltoall::run(link, from, to) })
-    }
-
-    /// As [`Self::alltoall_at`], with blocks of any lengths, of which the two members of a block know alike.
-    ///
-    /// # Safety
-    /// As for [`Self::alltoall_at`].
-    pub unsafe fn alltoallv_at<'a>(
-        &self,
-        from: impl Fn(usize) -> Elements<'a>,
-        to: impl Fn(usize) -> Elements<'a>,
-    ) -> Result<()> {
-        // SAFETY: the caller's promise.
-        self.call(|link| unsafe { alltoall::run_v(link, from, to) })
-    }
-
-    /// A block from each comes to member `root`: that of member i to `block(i)`, which is asked there only. All have one length.
-    ///
-    /// # Safety
-    /// `own` must be readable, the blocks writable; they must not overlap.
-    pub unsafe fn gather_at<'a>(
-        &self,
-        own: Elements<'a>,
-        block: impl Fn(usize) -> Elements<'a>,
-        root: usize,
-    ) -> Result<()> {
-        self.check_root(root)?;
-        let block = |rank: usize| (self.rank() as usize == root).then(|| block(rank));
-        // SAFETY: the caller's promise.
-        self.call(|link| unsafe { crate::gather::run(link, Some(own), block, Root::Rank(root)) })
     }
 
     /// The values of member `root` come to all.

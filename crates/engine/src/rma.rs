@@ -56,7 +56,7 @@ use crate::{Error, Result};
 pub use active::{Handler, Served, ask, handle_active, tell};
 pub(crate) use attending::Attending;
 pub use combine::{Class, Combine, Instruction, Kernel, Operator, Provider, provide_kernels, register_kernel};
-pub use flow::{Flow, Pending};
+pub use flow::Flow;
 pub use mailbox::finish_left;
 pub(crate) use mailbox::serve;
 pub use notify::{look_briefly, notify, published, wait_for, wake};

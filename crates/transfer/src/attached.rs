@@ -9,7 +9,6 @@ use std::fmt::Debug;
 use std::ops::Range;
 use std::ptr::{NonNull, with_exposed_provenance_mut};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
 use isthmus_os::process_vm;
 use isthmus_os::xpmem::Device;
@@ -18,8 +17,7 @@ use isthmus_os::{Error, errno, guarded};
 use crate::Span;
 use crate::cma::Refusal;
 use crate::layout::Layout;
-use crate::mapped;
-use crate::transfer::{self, Capabilities, Interrupted, Shape, Transfer};
+use crate::transfer::{self, Interrupted, Transfer};
 
 const CALL: &str = "attached copy";
 
@@ -150,20 +148,6 @@ impl<A: Attach> Drop for Attached<A> {
 impl<A: Attach> Transfer for Attached<A> {
     fn name(&self) -> &'static str {
         "xpmem"
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            pull: true,
-            push: true,
-            // Only guarded copies are safe, so no addresses are given out.
-            map: false,
-            fine: true,
-        }
-    }
-
-    fn cost(&self, shape: Shape) -> Duration {
-        mapped::facts().cost(shape)
     }
 
     unsafe fn pull(&self, remote: &Layout<'_>, local: &Layout<'_>, range: Range<u64>) -> Result<(), Interrupted> {

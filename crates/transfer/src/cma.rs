@@ -24,7 +24,7 @@ use isthmus_os::process_vm::{self, Direction, MAX_BYTES, MAX_SPANS, Span};
 use isthmus_os::{Error, clock, errno};
 
 use crate::layout::{Cursor, Layout};
-use crate::transfer::{self, Capabilities, Interrupted, Shape, Transfer};
+use crate::transfer::{self, Interrupted, Transfer};
 
 pub use facts::{Facts, facts};
 
@@ -243,18 +243,6 @@ fn append(list: &mut Vec<Span>, address: u64, length: u64) {
 impl Transfer for Cma {
     fn name(&self) -> &'static str {
         "cma"
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            pull: true,
-            push: true,
-            ..Capabilities::default()
-        }
-    }
-
-    fn cost(&self, shape: Shape) -> Duration {
-        facts().cost(shape)
     }
 
     #[inline]

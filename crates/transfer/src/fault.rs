@@ -24,16 +24,13 @@
 //! and of all later ones.
 
 use std::ops::Range;
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use isthmus_os::{errno, process, signal};
 
-use crate::Span;
 use crate::layout::Layout;
 use crate::stream::{Drain, Feed};
-use crate::transfer::{Capabilities, Direction, Interrupted, Shape, Transfer};
+use crate::transfer::{Direction, Interrupted, Transfer};
 
 /// By which rules name the ring.
 const RING: &str = "ring";
@@ -338,14 +335,6 @@ impl<T: Transfer> Transfer for Fault<T> {
         self.inner.name()
     }
 
-    fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
-    }
-
-    fn cost(&self, shape: Shape) -> Duration {
-        self.inner.cost(shape)
-    }
-
     unsafe fn pull(&self, remote: &Layout<'_>, local: &Layout<'_>, range: Range<u64>) -> Result<(), Interrupted> {
         // SAFETY: the caller's promise, for parts of the range.
         self.planned(Direction::Pull, range, |part| unsafe {
@@ -358,10 +347,6 @@ impl<T: Transfer> Transfer for Fault<T> {
         self.planned(Direction::Push, range, |part| unsafe {
             self.inner.push(local, remote, part)
         })
-    }
-
-    fn map(&self, remote: Span) -> Option<NonNull<u8>> {
-        self.inner.map(remote)
     }
 }
 

@@ -6,15 +6,14 @@
 //! taken for it.
 
 use std::ops::Range;
-use std::time::Duration;
 
 use isthmus_os::kmod::{Cookie, Device, How, MAX_BYTES, MAX_SPANS};
 use isthmus_os::{Error, errno};
 
 use crate::Span;
-use crate::cma::{self, Refusal};
+use crate::cma::Refusal;
 use crate::layout::Layout;
-use crate::transfer::{self, Capabilities, Interrupted, Shape, Transfer};
+use crate::transfer::{self, Interrupted, Transfer};
 
 const CALL: &str = "ioctl(ISTHMUS_IOC_COPY)";
 
@@ -134,25 +133,6 @@ fn as_known(error: Error) -> Error {
 impl Transfer for Kmod {
     fn name(&self) -> &'static str {
         "kmod"
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            pull: true,
-            push: true,
-            ..Capabilities::default()
-        }
-    }
-
-    /// Taken to be that of Cross Memory Attach, which does the same, but for one call per block of the peer's.
-    fn cost(&self, shape: Shape) -> Duration {
-        let one = cma::facts().cost(Shape {
-            remote_blocks: 1,
-            ..shape
-        });
-        let call = cma::facts().cost(Shape::contiguous(0));
-        let more = u32::try_from(shape.remote_blocks.saturating_sub(1)).unwrap_or(u32::MAX);
-        one.saturating_add(call.saturating_mul(more))
     }
 
     unsafe fn pull(&self, remote: &Layout<'_>, local: &Layout<'_>, range: Range<u64>) -> Result<(), Interrupted> {

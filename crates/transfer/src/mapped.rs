@@ -19,7 +19,7 @@ use isthmus_shm::{Place, Registry};
 use crate::Span;
 use crate::layout::Layout;
 use crate::local;
-use crate::transfer::{self, Capabilities, Interrupted, Shape, Transfer};
+use crate::transfer::{self, Interrupted, Shape, Transfer};
 
 /// What it is called in errors: there is no system call to blame.
 const CALL: &str = "mapped copy";
@@ -128,19 +128,6 @@ impl Transfer for Mapped {
         "mapped"
     }
 
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            pull: true,
-            push: true,
-            map: true,
-            fine: true,
-        }
-    }
-
-    fn cost(&self, shape: Shape) -> Duration {
-        facts().cost(shape)
-    }
-
     unsafe fn pull(&self, remote: &Layout<'_>, local: &Layout<'_>, range: Range<u64>) -> Result<(), Interrupted> {
         // SAFETY: the caller's promise.
         unsafe { self.copy(local, remote, range, false) }
@@ -149,10 +136,6 @@ impl Transfer for Mapped {
     unsafe fn push(&self, local: &Layout<'_>, remote: &Layout<'_>, range: Range<u64>) -> Result<(), Interrupted> {
         // SAFETY: the caller's promise.
         unsafe { self.copy(local, remote, range, true) }
-    }
-
-    fn map(&self, remote: Span) -> Option<std::ptr::NonNull<u8>> {
-        self.registry.at(Place(remote.address), remote.length)
     }
 }
 

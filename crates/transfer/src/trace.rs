@@ -1,15 +1,13 @@
 //! A wrapper that tells of each call.
 
 use std::ops::Range;
-use std::ptr::NonNull;
 use std::time::Duration;
 
 use isthmus_os::clock;
 
-use crate::Span;
 use crate::layout::Layout;
 use crate::stream::{Drain, Feed};
-use crate::transfer::{Capabilities, Direction, Interrupted, Shape, Transfer};
+use crate::transfer::{Direction, Interrupted, Shape, Transfer};
 
 /// One call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,14 +119,6 @@ impl<T: Transfer> Transfer for Trace<T> {
         self.inner.name()
     }
 
-    fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
-    }
-
-    fn cost(&self, shape: Shape) -> Duration {
-        self.inner.cost(shape)
-    }
-
     unsafe fn pull(&self, remote: &Layout<'_>, local: &Layout<'_>, range: Range<u64>) -> Result<(), Interrupted> {
         let shape = Shape::of(local, remote, &range);
         // SAFETY: the caller's promise.
@@ -143,10 +133,6 @@ impl<T: Transfer> Transfer for Trace<T> {
         self.timed(Direction::Push, shape, || unsafe {
             self.inner.push(local, remote, range)
         })
-    }
-
-    fn map(&self, remote: Span) -> Option<NonNull<u8>> {
-        self.inner.map(remote)
     }
 }
 

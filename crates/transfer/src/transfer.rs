@@ -2,12 +2,9 @@
 
 use std::fmt::Debug;
 use std::ops::Range;
-use std::ptr::NonNull;
-use std::time::Duration;
 
 use isthmus_os::{Error, errno};
 
-use crate::Span;
 use crate::layout::Layout;
 
 /// One way of moving bytes between this process and one peer.
@@ -23,13 +20,6 @@ use crate::layout::Layout;
 pub trait Transfer: Debug + Send + Sync {
     /// As in tunables, counters and `isthmus info`.
     fn name(&self) -> &'static str;
-
-    /// What it can do with this peer.
-    fn capabilities(&self) -> Capabilities;
-
-    /// How long a transfer takes, both buffers at rest and nobody else copying. Pure, so that choices can be explained
-    /// before anything moves: the facts it stands on are probed once per process.
-    fn cost(&self, shape: Shape) -> Duration;
 
     /// Copy `range` from the peer.
     ///
@@ -49,25 +39,11 @@ pub trait Transfer: Debug + Send + Sync {
     /// The bytes of `local` within the range must be readable. The peer must have given its bytes within the range to
     /// us until we tell it that we are done: they are written.
     unsafe fn push(&self, local: &Layout<'_>, remote: &Layout<'_>, range: Range<u64>) -> Result<(), Interrupted>;
-
-    /// Where the peer's bytes can be loaded and stored by this process; `None` if they cannot.
-    fn map(&self, remote: Span) -> Option<NonNull<u8>> {
-        let _ = remote;
-        None
-    }
 }
 
 impl<T: Transfer + ?Sized> Transfer for &T {
     fn name(&self) -> &'static str {
         (**self).name()
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        (**self).capabilities()
-    }
-
-    fn cost(&self, shape: Shape) -> Duration {
-        (**self).cost(shape)
     }
 
     unsafe fn pull(&self, remote: &Layout<'_>, local: &Layout<'_>, range: Range<u64>) -> Result<(), Interrupted> {
@@ -79,10 +55,6 @@ impl<T: Transfer + ?Sized> Transfer for &T {
         // SAFETY: the caller's promise.
         unsafe { (**self).push(local, remote, range) }
     }
-
-    fn map(&self, remote: Span) -> Option<NonNull<u8>> {
-        (**self).map(remote)
-    }
 }
 
 /// Which way bytes go.
@@ -92,19 +64,6 @@ pub enum Direction {
     Pull,
     /// From us to the peer.
     Push,
-}
-
-/// What a mechanism can do with a peer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Capabilities {
-    /// Copies from the peer.
-    pub pull: bool,
-    /// Copies to the peer.
-    pub push: bool,
-    /// Has addresses for the peer's bytes.
-    pub map: bool,
-    /// Pays no system call per transfer, so that small pieces are worth sharing out.
-    pub fine: bool,
 }
 
 /// What a transfer is made of, as far as its cost depends on that.

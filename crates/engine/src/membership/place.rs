@@ -98,11 +98,6 @@ pub fn hardware() -> Vec<(Level, bool)> {
 }
 
 impl Entered {
-    /// Does this process share memory with `peer`: are both on one node? It never changes.
-    pub fn is_node_mate(&mut self, peer: Peer) -> bool {
-        !self.engine().channels.is_remote(peer.0)
-    }
-
     /// Where `peer` could run when it joined the job; `None` if it has not. It never changes, so ranks that know of each
     /// other that they have joined may decide by it.
     pub fn place_of(&mut self, peer: Peer) -> Option<Place> {

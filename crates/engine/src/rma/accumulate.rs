@@ -10,7 +10,7 @@ use isthmus_transfer::layout::Cursor;
 use isthmus_transfer::{Direction, Layout, Span};
 
 use super::combine::{Combine, Instruction, Operator, WIDEST};
-use super::flow::{Flow, Pending, check_alive, settle};
+use super::flow::{Flow, check_alive, settle};
 use super::locks::SPAN;
 use super::mailbox::{self, Asked, Outcome};
 use super::region::Atomicity;
@@ -37,10 +37,10 @@ impl Flow {
         at: &Layout<'_>,
         from: &Layout<'_>,
         combine: Combine,
-    ) -> Result<Pending> {
+    ) -> Result<()> {
         if combine.operator == Operator::NoOp {
             target.check_layout(at)?;
-            return Ok(Pending::DONE);
+            return Ok(());
         }
         // SAFETY: the caller's promise.
         unsafe { self.combine(target, at, Some(from), None, combine) }
@@ -60,7 +60,7 @@ impl Flow {
         from: &Layout<'_>,
         result: &Layout<'_>,
         combine: Combine,
-    ) -> Result<Pending> {
+    ) -> Result<()> {
         let from = (combine.operator != Operator::NoOp).then_some(from);
         // SAFETY: the caller's promise.
         unsafe { self.combine(target, at, from, Some(result), combine) }
@@ -81,7 +81,7 @@ impl Flow {
         operand: *const u8,
         result: *mut u8,
         combine: Combine,
-    ) -> Result<Pending> {
+    ) -> Result<()> {
         // SAFETY: the caller's promise.
         unsafe { self.combine_row(target, at, operand, result, 1, &combine) }
     }
@@ -102,7 +102,7 @@ impl Flow {
         result: *mut u8,
         count: usize,
         combine: &Combine,
-    ) -> Result<Pending> {
+    ) -> Result<()> {
         let bytes = (count as u64).saturating_mul(u64::from(combine.width));
         target.check(at, bytes)?;
         if let Some(address) = under_one_lock(target, at, bytes)
@@ -115,7 +115,7 @@ impl Flow {
             let _held = target.locks.hold(home()?, target.base().wrapping_add(at));
             // SAFETY: the caller's promise; the elements are in the region, and all who change them take the lock.
             unsafe { apply_alone(with_exposed_provenance_mut(address), operand, result, count, combine) };
-            return Ok(Pending::DONE);
+            return Ok(());
         }
         // SAFETY: the caller's promise.
         unsafe { self.combine_row_slowly(target, at, operand, result, count, combine) }
@@ -132,9 +132,9 @@ impl Flow {
         result: *mut u8,
         count: usize,
         combine: &Combine,
-    ) -> Result<Pending> {
+    ) -> Result<()> {
         if count == 0 || combine.operator == Operator::NoOp && result.is_null() {
-            return Ok(Pending::DONE);
+            return Ok(());
         }
         check_alive(target.peer())?;
         self.stores();
@@ -145,11 +145,11 @@ impl Flow {
             let there = Layout::contiguous(at, count as u64 * u64::from(combine.width));
             // SAFETY: the caller's promise.
             unsafe { by_calls(self.id(), target, &there, operand, result, combine) }?;
-            return Ok(Pending::DONE);
+            return Ok(());
         }
         // SAFETY: the caller's promise, and the elements are in the region.
         unsafe { in_a_row(target, at, operand, result, count, combine) }?;
-        Ok(Pending::DONE)
+        Ok(())
     }
 
     /// As [`Self::fetch_op`], if one atomic instruction does it now. False: nothing was done, and no error was looked for.
@@ -203,7 +203,7 @@ impl Flow {
         compare: *const u8,
         swap: *const u8,
         result: *mut u8,
-    ) -> Result<Pending> {
+    ) -> Result<()> {
         if !matches!(width, 1 | 2 | 4 | 8 | 16) {
             return Err(Error::Mismatch(
                 "compare-and-swap of elements of other than 1, 2, 4, 8 or 16 bytes",
@@ -222,7 +222,7 @@ impl Flow {
         {
             // SAFETY: the caller's promise; the element is in the region, and all access it so.
             unsafe { atomic::compare_swap(with_exposed_provenance_mut(address), width, compare, swap, result) };
-            return Ok(Pending::DONE);
+            return Ok(());
         }
         if target.shift().is_none() {
             let bytes = width as usize;
@@ -245,13 +245,13 @@ impl Flow {
                 )?
             };
             if done {
-                return Ok(Pending::DONE);
+                return Ok(());
             }
         }
         if target.needs_calls() {
             // SAFETY: as above.
             unsafe { service::compares(self.id(), target, at, width, compare, swap, result) }?;
-            return Ok(Pending::DONE);
+            return Ok(());
         }
         let address = locks::address(target.base(), at)?;
         let length = width as usize;
@@ -260,7 +260,7 @@ impl Flow {
             // Some may still go by instructions.
             // SAFETY: as above.
             unsafe { atomic::compare_swap(with_exposed_provenance_mut(address), width, compare, swap, result) };
-            return Ok(Pending::DONE);
+            return Ok(());
         }
         let mut old = [0u8; 16];
         // SAFETY: the caller's promise; the element is in the region.
@@ -283,7 +283,7 @@ impl Flow {
             Ok(()) => unsafe { result.copy_from_nonoverlapping(old.as_ptr(), length) },
             Err(error) => return Err(error),
         }
-        Ok(Pending::DONE)
+        Ok(())
     }
 
     /// # Safety
@@ -295,7 +295,7 @@ impl Flow {
         from: Option<&Layout<'_>>,
         result: Option<&Layout<'_>>,
         combine: Combine,
-    ) -> Result<Pending> {
+    ) -> Result<()> {
         let (length, width) = (at.length(), u64::from(combine.width));
         let differs = |other: Option<&Layout<'_>>| other.is_some_and(|other| other.length() != length);
         if differs(from) || differs(result) {
@@ -305,7 +305,7 @@ impl Flow {
             return Err(Error::Mismatch("bytes that are no whole number of elements"));
         }
         if length == 0 {
-            return Ok(Pending::DONE);
+            return Ok(());
         }
         target.check_layout(at)?;
         check_alive(target.peer())?;
@@ -319,7 +319,7 @@ impl Flow {
         if !(is_row && mailbox::is_attended(target)) && target.needs_calls() {
             // SAFETY: the caller's promise.
             unsafe { service::accumulates(self.id(), target, at, from, result, &combine, 0..length) }?;
-            return Ok(Pending::DONE);
+            return Ok(());
         }
         let mut sides = Sides {
             there: at.cursor(0),
@@ -342,7 +342,7 @@ impl Flow {
                         let rest = length - left * width..length;
                         // SAFETY: the caller's promise.
                         unsafe { service::accumulates(service::OF_NODE, target, at, from, result, &combine, rest) }?;
-                        return Ok(Pending::DONE);
+                        return Ok(());
                     }
                     Err(error) => return Err(error),
                 }
@@ -363,7 +363,7 @@ impl Flow {
             sides.advance(count * width);
             left -= count;
         }
-        Ok(Pending::DONE)
+        Ok(())
     }
 }
 

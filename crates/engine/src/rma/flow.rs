@@ -20,22 +20,6 @@ use crate::limits::BOTH_FROM;
 use crate::types::Peer;
 use crate::{Error, Result, allows_threads, counters, enter, fault_events};
 
-/// What is left of an operation within a node. Belongs to the flow that gave it. What is asked of another node is completed by
-/// [flushes](Flow::flush) alone, and its results are there after a [local one](Flow::flush_local) at the earliest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pending(u64);
-
-impl Pending {
-    /// Nothing is left.
-    pub const DONE: Self = Self(0);
-
-    /// Is nothing left, without a look?
-    #[inline]
-    pub fn is_done(self) -> bool {
-        self == Self::DONE
-    }
-}
-
 /// A scope of completion: the origin's side of a window, a context, what an implicit handle stands for. Several threads may use one.
 #[derive(Debug, Default)]
 pub struct Flow {
@@ -84,11 +68,11 @@ impl Flow {
     /// # Safety
     /// `from` must be readable for as many bytes, until the operation is over locally.
     #[inline]
-    pub unsafe fn put_bytes(&self, target: &Target, at: u64, from: *const u8, length: usize) -> Result<Pending> {
+    pub unsafe fn put_bytes(&self, target: &Target, at: u64, from: *const u8, length: usize) -> Result<()> {
         if let Some(to) = target.reach(at, length as u64) {
             // SAFETY: the caller vouches for the source; the target's bytes are in its region, which its owner exposes.
             unsafe { self.store(to, from, length) };
-            return Ok(Pending::DONE);
+            return Ok(());
         }
         target.check(at, length as u64)?;
         if target.shift().is_none() && mailbox::is_short(length) && fault_events() == 0 {
@@ -96,7 +80,7 @@ impl Flow {
             let asked = Asked::plain(What::Put);
             // SAFETY: the caller's promise.
             if unsafe { mailbox::ask(target, asked, at, length, (from, length), (null_mut(), 0)) }? {
-                return Ok(Pending::DONE);
+                return Ok(());
             }
         }
         let (to, from) = (
@@ -116,12 +100,12 @@ impl Flow {
     /// # Safety
     /// As for [`Self::put_bytes`].
     #[inline]
-    pub unsafe fn leave_bytes(&self, target: &Target, at: u64, from: *const u8, length: usize) -> Result<Pending> {
+    pub unsafe fn leave_bytes(&self, target: &Target, at: u64, from: *const u8, length: usize) -> Result<()> {
         if target.shift().is_none() && fault_events() == 0 {
             target.check(at, length as u64)?;
             // SAFETY: the caller's promise.
             if unsafe { mailbox::leave_put(target, at, from, length) }? {
-                return Ok(Pending::DONE);
+                return Ok(());
             }
         }
         // SAFETY: the caller's promise.
@@ -136,11 +120,11 @@ impl Flow {
     /// # Safety
     /// `into` must be writable for as many bytes, until the operation is over locally.
     #[inline]
-    pub unsafe fn get_bytes(&self, target: &Target, at: u64, into: *mut u8, length: usize) -> Result<Pending> {
+    pub unsafe fn get_bytes(&self, target: &Target, at: u64, into: *mut u8, length: usize) -> Result<()> {
         if let Some(from) = target.reach(at, length as u64) {
             // SAFETY: as in `put_bytes`.
             unsafe { self.load(from, into, length) };
-            return Ok(Pending::DONE);
+            return Ok(());
         }
         target.check(at, length as u64)?;
         settle();
@@ -148,7 +132,7 @@ impl Flow {
             let asked = Asked::plain(What::Get);
             // SAFETY: the caller's promise.
             if unsafe { mailbox::ask(target, asked, at, length, (null(), 0), (into, length)) }? {
-                return Ok(Pending::DONE);
+                return Ok(());
             }
         }
         let (from, into) = (
@@ -166,7 +150,7 @@ impl Flow {
     ///
     /// # Safety
     /// The bytes of `from` must be readable until the operation is over locally.
-    pub unsafe fn put(&self, target: &Target, at: &Layout<'_>, from: &Layout<'_>) -> Result<Pending> {
+    pub unsafe fn put(&self, target: &Target, at: &Layout<'_>, from: &Layout<'_>) -> Result<()> {
         self.stored.store(true, Ordering::Relaxed);
         // SAFETY: the caller's promise.
         unsafe { moves(self.id(), target, at, from, Direction::Push) }
@@ -179,23 +163,10 @@ impl Flow {
     ///
     /// # Safety
     /// The bytes of `into` must be writable until the operation is over locally.
-    pub unsafe fn get(&self, target: &Target, at: &Layout<'_>, into: &Layout<'_>) -> Result<Pending> {
+    pub unsafe fn get(&self, target: &Target, at: &Layout<'_>, into: &Layout<'_>) -> Result<()> {
         settle();
         // SAFETY: the caller's promise.
         unsafe { moves(self.id(), target, at, into, Direction::Pull) }
-    }
-
-    /// Is the operation over locally: may its buffers be used again? Does not block.
-    #[inline]
-    pub fn test(&self, pending: Pending) -> Result<bool> {
-        Ok(pending.is_done())
-    }
-
-    /// Wait until it is. Blocks.
-    #[inline]
-    pub fn wait(&self, pending: Pending) -> Result<()> {
-        debug_assert!(pending.is_done(), "every operation ends in its call");
-        Ok(())
     }
 
     /// Wait until what was started to one target is over there: who is told so from now on sees it, and whatever this process reads by
@@ -320,19 +291,13 @@ pub(super) unsafe fn copy_short(from: *const u8, to: *mut u8, length: usize) {
 
 /// # Safety
 /// The bytes of `here` must be readable, or if they are pulled writable.
-unsafe fn moves(
-    flow: FlowId,
-    target: &Target,
-    at: &Layout<'_>,
-    here: &Layout<'_>,
-    direction: Direction,
-) -> Result<Pending> {
+unsafe fn moves(flow: FlowId, target: &Target, at: &Layout<'_>, here: &Layout<'_>, direction: Direction) -> Result<()> {
     let length = at.length();
     if length != here.length() {
         return Err(Error::Mismatch("origin and target differ in length"));
     }
     if length == 0 {
-        return Ok(Pending::DONE);
+        return Ok(());
     }
     target.check_layout(at)?;
     check_alive(target.peer())?;
@@ -346,7 +311,7 @@ unsafe fn moves(
             }
         };
         if is_done {
-            return Ok(Pending::DONE);
+            return Ok(());
         }
         let (mut there, mut here) = (at.cursor(0), here.cursor(0));
         there.shift(shift as u64);
@@ -357,7 +322,7 @@ unsafe fn moves(
                 Direction::Pull => local::copy_on(&mut there, &mut here, length),
             };
         }
-        return Ok(Pending::DONE);
+        return Ok(());
     }
     if target.is_elsewhere() {
         // SAFETY: as above.
@@ -379,7 +344,7 @@ unsafe fn moves(
                 || by_both(target, span, here, direction),
             )?;
         }
-        Ok(Pending::DONE)
+        Ok(())
     }
 }
 
@@ -393,7 +358,7 @@ unsafe fn to_another_node(
     at: &Layout<'_>,
     here: &Layout<'_>,
     direction: Direction,
-) -> Result<Pending> {
+) -> Result<()> {
     let length = at.length();
     // SAFETY: the caller's promise.
     unsafe {
@@ -406,11 +371,11 @@ unsafe fn to_another_node(
                 direction,
             )?
         {
-            return Ok(Pending::DONE);
+            return Ok(());
         }
         service::moves(flow, target, what_of(direction), at, here, 0..length)?;
     }
-    Ok(Pending::DONE)
+    Ok(())
 }
 
 fn what_of(direction: Direction) -> What {
@@ -479,7 +444,7 @@ unsafe fn by_single_copy(
     here: &Layout<'_>,
     direction: Direction,
     range: Range<u64>,
-) -> Result<Pending> {
+) -> Result<()> {
     let Range {
         start: mut done,
         end: length,
@@ -497,7 +462,7 @@ unsafe fn by_single_copy(
         match moved {
             Ok(()) => {
                 counters::CMA_BYTES.add_anywhere(length - done);
-                return Ok(Pending::DONE);
+                return Ok(());
             }
             Err(stopped) => {
                 done += stopped.done;
@@ -511,7 +476,7 @@ unsafe fn by_single_copy(
     let what = what_of(direction);
     // SAFETY: the caller's promise.
     unsafe { service::moves(service::OF_NODE, target, what, at, here, done..length) }?;
-    Ok(Pending::DONE)
+    Ok(())
 }
 
 /// The layout of the peer's addresses.
