@@ -173,21 +173,6 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-impl From<isthmus_engine::Error> for Error {
-    fn from(error: isthmus_engine::Error) -> Self {
-        let class = match error {
-            isthmus_engine::Error::NoMemory(_) => Class::NoMem,
-            isthmus_engine::Error::PeerFailed { .. } => Class::ProcFailed,
-            isthmus_engine::Error::NoArbiter { .. } => Class::UnsupportedOperation,
-            isthmus_engine::Error::OutOfRange { .. } => Class::RmaRange,
-            isthmus_engine::Error::Mismatch(_) => Class::Type,
-            isthmus_engine::Error::Refused { .. } => Class::RmaSync,
-            _ => Class::Other,
-        };
-        Self::new(class, error.to_string())
-    }
-}
-
 /// Shorthand: an [`Error`] of a [`Class`] with a formatted detail.
 #[macro_export]
 macro_rules! fail {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::error::Result;
 use crate::types::Type;
 
-pub use kernels::{find, find_for};
+pub use kernels::{FIRST_NUMBER, find, find_for, find_numbered, number_of, number_of_pair};
 pub use predefined::{Kernel, Predefined};
 
 /// An operation of a user's, ready for one datatype.

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use isthmus_engine::layout::{Layout as Spread, Level, Span};
+use isthmus_transfer::{Layout as Spread, Level, Span};
 
 use crate::error::{Result, room};
 use crate::layout::{Body, Layout, Loop, Part, Run};

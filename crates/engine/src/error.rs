@@ -1,5 +1,7 @@
 //! What can go wrong in the engine.
 
+use isthmus_datatype::error::Class;
+
 /// Errors of the engine. Each names what failed and what to do about it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -67,6 +69,22 @@ pub enum Error {
 impl From<isthmus_shm::segment::Error> for Error {
     fn from(error: isthmus_shm::segment::Error) -> Self {
         Self::NoMemory(error.to_string())
+    }
+}
+
+/// As the layers above report it: with a class of MPI's.
+impl From<Error> for isthmus_datatype::error::Error {
+    fn from(error: Error) -> Self {
+        let class = match error {
+            Error::NoMemory(_) => Class::NoMem,
+            Error::PeerFailed { .. } => Class::ProcFailed,
+            Error::NoArbiter { .. } => Class::UnsupportedOperation,
+            Error::OutOfRange { .. } => Class::RmaRange,
+            Error::Mismatch(_) => Class::Type,
+            Error::Refused { .. } => Class::RmaSync,
+            _ => Class::Other,
+        };
+        Self::new(class, error.to_string())
     }
 }
 

@@ -35,7 +35,6 @@ mod combine;
 mod direct;
 mod execute;
 mod flow;
-mod kernels;
 mod locks;
 mod long;
 mod mailbox;
@@ -55,7 +54,7 @@ use crate::{Error, Result};
 
 pub use active::{Handler, Served, ask, handle_active, tell};
 pub(crate) use attending::Attending;
-pub use combine::{Class, Combine, Instruction, Kernel, Operator, Provider, provide_kernels, register_kernel};
+pub use combine::{Class, Combine, Instruction, Operator};
 pub use flow::Flow;
 pub use mailbox::finish_left;
 pub(crate) use mailbox::serve;

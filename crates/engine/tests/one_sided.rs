@@ -187,11 +187,11 @@ fn accumulates_of_every_form() {
                     flow.get_accumulate(&target, there, &here, &result, sum)
                         .expect("get_accumulate");
                     assert_eq!(before, one, "{class:?} {there:?}");
-                    let nothing = Combine::no_op(width).expect("usual");
+                    let nothing = Combine::of(Class::Opaque, width, Operator::NoOp).expect("usual");
                     flow.get_accumulate(&target, there, &here, &result, nothing)
                         .expect("no-op");
                     assert_eq!(before, twice, "{class:?} {there:?}");
-                    let replace = Combine::replace(width).expect("usual");
+                    let replace = Combine::of(Class::Opaque, width, Operator::Replace).expect("usual");
                     flow.accumulate(&target, there, &here, replace).expect("replace");
                     flow.get(&target, there, &result).expect("get");
                 }

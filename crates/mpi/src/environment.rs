@@ -42,8 +42,6 @@ pub(crate) fn join(wanted: i32) -> Result<i32> {
         check::begin();
         static TELL_ENV: Once = Once::new();
         TELL_ENV.call_once(info::env::publish_env);
-        // SAFETY: the kernels are those of the predefined operations, by number.
-        unsafe { isthmus_engine::rma::provide_kernels(1, crate::win::kernel_of) };
         isthmus_engine::rma::handle_active(crate::win::handle_active);
     }
     life.users += 1;

@@ -13,7 +13,7 @@ use crate::error::{Class, Result};
 use crate::fail;
 use crate::handle::{Handle, Kind, Object, Table};
 
-pub(crate) use isthmus_datatype::op::{find as find_kernel, find_for as find_kernel_of};
+pub(crate) use isthmus_datatype::op::{find as find_kernel, find_for as find_kernel_of, number_of, number_of_pair};
 pub use isthmus_datatype::{Kernel, Predefined, Reduction};
 
 /// A user's function: `inout[i] = in[i] op inout[i]` for so many elements of a datatype.

@@ -45,7 +45,6 @@ pub use dynamic::{win_attach, win_detach};
 pub use fence::win_fence;
 pub use general::{win_complete, win_post, win_start, win_test, win_wait};
 pub use hints::{win_get_info, win_set_info};
-pub use operation::kernel_of;
 pub use passive::{
     win_flush, win_flush_all, win_flush_local, win_flush_local_all, win_lock, win_lock_all, win_sync, win_unlock,
     win_unlock_all,

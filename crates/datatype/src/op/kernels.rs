@@ -9,7 +9,7 @@
 use super::extended;
 use super::half::{Brain, Half};
 use super::predefined::{Kernel, Number, Predefined, bring};
-use crate::predefined::{Element, Named};
+use crate::predefined::{Element, Family, NAMED, Named};
 
 use Predefined::*;
 
@@ -28,6 +28,37 @@ pub fn find(op: Predefined, named: &Named) -> Option<Kernel> {
 /// The loop for an operation on elements of a kind, whatever type they are of.
 pub fn find_for(op: Predefined, element: Element) -> Option<Kernel> {
     single(op, element)
+}
+
+/// Numbers of kernels, by which processes of a job name them to each other, begin here: 256 elements or pairs for each operation.
+pub const FIRST_NUMBER: u32 = 1 << 24;
+
+/// The number of an operation on elements of a kind.
+pub fn number_of(op: Predefined, element: Element) -> u32 {
+    FIRST_NUMBER | (op as u32) << 8 | element as u32
+}
+
+/// The number of an operation on the pairs of a predefined type.
+pub fn number_of_pair(op: Predefined, named: &Named) -> u32 {
+    FIRST_NUMBER | (op as u32) << 8 | named.raw & 0xff
+}
+
+/// The loop of a number, whichever process says it; `None`: there is no such loop.
+pub fn find_numbered(number: u32) -> Option<Kernel> {
+    if number & 0xff00_0000 != FIRST_NUMBER {
+        return None;
+    }
+    let op = *Predefined::ALL.iter().find(|op| **op as u32 == number >> 8 & 0xffff)?;
+    let is_pair = |named: &&Named| named.family == Family::Pair && number_of_pair(op, named) == number;
+    if let Some(named) = NAMED.iter().find(is_pair) {
+        return find(op, named);
+    }
+    let elements = NAMED.iter().filter_map(|named| match *named.elements {
+        [element] => Some(element),
+        _ => None,
+    });
+    let mut same = elements.filter(|element| number_of(op, *element) == number);
+    single(op, same.next()?)
 }
 
 fn single(op: Predefined, element: Element) -> Option<Kernel> {

@@ -6,9 +6,11 @@
 
 use std::sync::Mutex;
 
+use isthmus_datatype::Kernel;
+use isthmus_datatype::op;
 use isthmus_transfer::Layout;
 
-use super::combine::{Class, Combine, FIRST_REGISTERED, Kernel, Operator, find_kernel};
+use super::combine::{Class, Combine, Operator};
 use super::flow::Flow;
 use super::region;
 use super::target::Target;
@@ -163,10 +165,10 @@ pub(super) unsafe fn execute_on(
     done.ok().map(|_| ())
 }
 
-/// As [`find_kernel`], which may have to look through tables.
+/// As [`op::find_numbered`], which may have to look through tables.
 fn find_last_kernel(number: u32) -> Option<Kernel> {
     static LAST: Mutex<Option<(u32, Kernel)>> = Mutex::new(None);
-    if number < FIRST_REGISTERED {
+    if number < op::FIRST_NUMBER {
         return None;
     }
     let mut last = LAST.try_lock();
@@ -176,7 +178,7 @@ fn find_last_kernel(number: u32) -> Option<Kernel> {
     {
         return Some(kernel);
     }
-    let kernel = find_kernel(number)?;
+    let kernel = op::find_numbered(number)?;
     if let Ok(last) = &mut last {
         **last = Some((number, kernel));
     }

@@ -3,16 +3,13 @@
 use std::sync::OnceLock;
 
 use isthmus_engine::layout::{Layout, Level, Span};
-use isthmus_engine::rma::{Class, Combine, Instruction, Kernel, Operator};
+use isthmus_engine::rma::{Class, Combine, Instruction, Operator};
 
 use crate::datatype::{Datatype, Element, Family, NAMED, Named};
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::handle::Object;
 use crate::op::{self, Op, Predefined};
-
-/// The kernels of MPI have numbers from here on: 256 elements or pairs for each operation.
-const FIRST_KERNEL: u32 = 1 << 24;
 
 /// What the elements of a datatype are.
 #[derive(Clone, Copy)]
@@ -192,23 +189,22 @@ pub(super) fn combine(op: &Op, datatype: &Datatype) -> Result<Combine> {
     {
         return Err(undefined());
     }
-    let (kernel, class, what) = match (datatype.named(), basic) {
+    let (kernel, class, number) = match (datatype.named(), basic) {
         (Some(named), Basic::One(element)) => {
             let kernel = op::find_kernel(which, named).ok_or_else(undefined)?;
-            (kernel, class_of(element), element as u32)
+            (kernel, class_of(element), op::number_of(which, element))
         }
         (None, Basic::One(element)) => {
             let kernel = op::find_kernel_of(which, element).ok_or_else(undefined)?;
-            (kernel, class_of(element), element as u32)
+            (kernel, class_of(element), op::number_of(which, element))
         }
         (_, Basic::Pair(named)) => {
             let kernel = op::find_kernel(which, named).ok_or_else(undefined)?;
-            (kernel, Class::Opaque, named.raw & 0xff)
+            (kernel, Class::Opaque, op::number_of_pair(which, named))
         }
         _ => return Err(undefined()),
     };
-    let number = FIRST_KERNEL | (which as u32) << 8 | what;
-    // SAFETY: `kernel_of` finds the same for the number, which says operation and element.
+    // SAFETY: the kernel is the number's.
     unsafe { Combine::with(class, basic.width(), operator, number, kernel) }.ok_or_else(undefined)
 }
 
@@ -224,30 +220,6 @@ fn class_of(element: Element) -> Class {
         Element::F32 | Element::F64 => Class::Float,
         Element::C32 | Element::C64 => Class::Complex,
         _ => Class::Opaque,
-    }
-}
-
-/// The kernel of a number, in whatever process.
-pub fn kernel_of(number: u32) -> Option<Kernel> {
-    if number & 0xff00_0000 != FIRST_KERNEL {
-        return None;
-    }
-    let which = Predefined::ALL
-        .iter()
-        .find(|which| **which as u32 == number >> 8 & 0xffff)?;
-    let what = number & 0xff;
-    let pair = NAMED
-        .iter()
-        .find(|named| named.family == Family::Pair && named.raw & 0xff == what);
-    match pair {
-        Some(named) => op::find_kernel(*which, named),
-        None => {
-            let mut elements = NAMED.iter().filter_map(|named| match *named.elements {
-                [element] => Some(element),
-                _ => None,
-            });
-            op::find_kernel_of(*which, elements.find(|element| *element as u32 == what)?)
-        }
     }
 }
 
