@@ -1,10 +1,12 @@
 //! `check-layers`: the order of docs/ARCHITECTURE.md, enforced. A crate may use only crates below it, and within a crate a part may use
 //! only parts below it.
 
+mod constants;
 mod parts;
 mod paths;
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -35,6 +37,9 @@ const HOUSES: &[House] = &[
             &["error", "types", "counters", "tunables", "limits", "duties"],
             &["warning"],
             &["rules"],
+            &["progress::gate"],
+            &["membership::own"],
+            &["channel::ring_size"],
             &["memory"],
             &["membership"],
             &["way", "fault"],
@@ -43,48 +48,18 @@ const HOUSES: &[House] = &[
             &["matching"],
             &["protocol::mechanism"],
             &["protocol::choice"],
+            &["engine"],
             &["protocol"],
             &["rma"],
-            &["engine"],
             &["progress"],
+            &["membership::boot"],
             &["hostile"],
         ],
         upward: &[
-            ("engine::failures", "progress"),
-            ("engine::failed_calls", "progress"),
-            ("protocol::transfers", "engine"),
-            ("membership::boot", "engine"),
-            ("membership::boot", "fault"),
-            ("membership::boot", "lib"),
-            ("membership::boot", "progress"),
-            ("membership::boot", "protocol::mechanism"),
-            ("membership::consensus", "progress"),
-            ("membership::place", "progress"),
-            ("memory::board", "progress"),
-            ("memory::heap", "membership"),
-            ("memory::staging", "channel"),
-            ("memory::staging", "progress"),
-            ("protocol::advertise", "engine"),
-            ("protocol::blocks", "engine"),
-            ("protocol::choice::remote", "progress"),
-            ("protocol::helped", "engine"),
-            ("protocol::payloads", "engine"),
-            ("protocol::access", "engine"),
-            ("protocol::receive", "engine"),
-            ("protocol::rendezvous", "engine"),
-            ("protocol::send", "engine"),
-            ("protocol::single_copy", "engine"),
-            ("protocol::streamed", "engine"),
-            ("rma::direct", "engine"),
-            ("rma::direct", "progress"),
-            ("rma::flow", "progress"),
+            // The struct has their state.
+            ("engine", "protocol"),
+            ("engine", "rma"),
             ("rma::notify", "progress"),
-            ("rma::service", "engine"),
-            ("rma::service", "progress"),
-            ("rma::service::unanswered", "engine"),
-            ("rma::service::unanswered", "progress"),
-            ("rma::shared", "progress"),
-            ("rma::target", "progress"),
         ],
     },
     House {
@@ -141,15 +116,79 @@ const HOUSES: &[House] = &[
     },
 ];
 
-/// Crates without parts, in which no files may import one another in a circle.
-const WITHOUT_CIRCLES: &[&str] = &[
-    "crates/os/src",
-    "crates/fabric/src",
-    "crates/cli/src",
-    "xtask/src",
-    "fuzz/src",
-    "crates/datatype/src",
-    "crates/io/src",
+/// Sources besides those of `crates/`.
+const OTHER_SOURCES: &[&str] = &["xtask/src", "fuzz/src", "conformance/src"];
+
+/// Files that still import one another in a cycle: sources, files of the largest cycle, and files in all. In other sources there is none. The
+/// numbers are what there is, so that they only shrink.
+const CYCLES: &[(&str, usize, usize)] = &[
+    ("crates/abi/src", 3, 3),
+    ("crates/armci/src", 8, 8),
+    ("crates/collective/src", 3, 3),
+    ("crates/engine/src", 11, 28),
+    ("crates/ga/src", 11, 14),
+    ("crates/launch/src", 10, 10),
+    ("crates/mpi/src", 3, 3),
+    ("crates/shm/src", 3, 5),
+    ("crates/shmem/src", 17, 17),
+    ("crates/transfer/src", 4, 4),
+];
+
+/// Constants of the engine that are made of numbers and are no rows of its table of limits, by file: they describe layouts and formats, or times
+/// that are not in the table yet. The counts are what there is, so that they only shrink.
+const LAYOUTS: &[(&str, usize)] = &[
+    ("channel::network", 7),
+    ("channel::network::card", 1),
+    ("channel::network::frame", 12),
+    ("channel::network::liveness", 11),
+    ("channel::network::memory", 4),
+    ("channel::network::one_sided", 3),
+    ("channel::network::reaching", 4),
+    ("channel::network::unproven", 1),
+    ("channel::orders", 1),
+    ("channel::outbound::writing", 1),
+    ("channel::record", 7),
+    ("channel::wishes", 2),
+    ("engine", 1),
+    ("engine::arrivals", 2),
+    ("engine::failures", 1),
+    ("engine::remote", 3),
+    ("engine::remote_reads", 1),
+    ("hostile", 4),
+    ("matching::queues", 8),
+    ("matching::unexpected", 1),
+    ("membership::boot", 1),
+    ("membership::control", 3),
+    ("membership::own", 4),
+    ("membership::pmi", 1),
+    ("memory::arena", 1),
+    ("memory::board", 10),
+    ("memory::buffer", 1),
+    ("memory::heap", 4),
+    ("memory::payload", 1),
+    ("memory::small", 2),
+    ("memory::staging", 1),
+    ("memory::staging::publish", 1),
+    ("memory::symmetric", 1),
+    ("memory::symmetric::size", 1),
+    ("ops", 3),
+    ("progress::attend", 3),
+    ("progress::awaited", 1),
+    ("progress::gate", 1),
+    ("progress::see_off", 1),
+    ("progress::wait", 1),
+    ("progress::wakes", 2),
+    ("protocol::access", 2),
+    ("protocol::blocks", 2),
+    ("protocol::single_copy", 1),
+    ("rma::bounce", 1),
+    ("rma::combine", 1),
+    ("rma::locks", 3),
+    ("rma::mailbox", 3),
+    ("rma::region", 1),
+    ("rma::service", 3),
+    ("tunables", 1),
+    ("way", 1),
 ];
 
 #[derive(Deserialize)]
@@ -184,8 +223,17 @@ pub fn run(_arguments: &[String]) -> Result<()> {
     for house in HOUSES {
         wrong.extend(parts::violations(house)?);
     }
-    for sources in WITHOUT_CIRCLES {
-        wrong.extend(parts::circles(sources)?);
+    wrong.extend(constants::violations("crates/engine/src", "limits", LAYOUTS)?);
+    let mut sources: Vec<String> = OTHER_SOURCES.iter().map(|sources| (*sources).to_owned()).collect();
+    for entry in fs::read_dir("crates").context("cannot list crates")? {
+        sources.push(format!("{}/src", entry?.path().display()));
+    }
+    for sources in &sources {
+        let known = CYCLES.iter().find(|(known, ..)| known == sources);
+        wrong.extend(parts::cycles(
+            sources,
+            known.map_or((0, 0), |(_, largest, all)| (*largest, *all)),
+        )?);
     }
     if !wrong.is_empty() {
         bail!("{}", wrong.join("\n"));

@@ -24,10 +24,11 @@ use crate::channel::network::Network;
 use crate::channel::reading::Reading;
 use crate::limits::DEFERRED_ROUNDS;
 use crate::matching::matcher::Matching;
-use crate::membership::{Membership, boot};
+use crate::membership::{Membership, launcher};
 use crate::memory::Memory;
 use crate::memory::arena;
 use crate::ops::{Ops, Stage};
+use crate::progress::gate::Guarded;
 use crate::protocol::transfers::Transfers;
 use crate::rma::{self, Asked, Call, Serving, Unanswered};
 use crate::rules::Rule;
@@ -35,6 +36,9 @@ use crate::tunables::{self, Origin};
 use crate::types::OpId;
 
 use arrivals::Deferred;
+
+/// The engine of this process; `None` before [`boot`].
+pub(crate) static ENGINE: Guarded<Option<Engine>> = Guarded::new(None);
 
 /// The engine.
 pub(crate) struct Engine {
@@ -185,7 +189,7 @@ impl Engine {
         if !moved {
             self.fruitless = self.fruitless.wrapping_add(1);
             if self.fruitless == 0 {
-                boot::check_lifeline(self.membership.lifeline(), self.me);
+                launcher::check_lifeline(self.membership.lifeline(), self.me);
             }
         }
         moved
@@ -271,7 +275,7 @@ impl Engine {
 
     /// End the job: see [`crate::abort`].
     pub fn abort(&self, code: i32, message: &str) -> ! {
-        boot::end_job(self.membership.lifeline(), code, &[], message)
+        launcher::end_job(self.membership.lifeline(), code, &[], message)
     }
 
     /// Is there a record to take, or a doorbell bit? Takes nothing.

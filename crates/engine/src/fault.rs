@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use isthmus_transfer::Direction;
 use isthmus_transfer::fault::Plan;
 
-use crate::membership::boot;
+use crate::membership::own;
 use crate::tunables;
 use crate::warning::{Warning, warn};
 
@@ -48,6 +48,6 @@ fn read_plan() -> Option<Plan> {
         );
         Plan::default()
     });
-    let plan = plan.of_rank(boot::world().map_or(0, |world| world.rank));
+    let plan = plan.of_rank(own::world().map_or(0, |world| world.rank));
     (!plan.is_empty()).then_some(plan)
 }

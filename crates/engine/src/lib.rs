@@ -30,7 +30,7 @@ mod types;
 pub mod warning;
 mod way;
 
-use engine::Engine;
+use engine::{ENGINE, Engine};
 use matching::queues::{Key, Pattern};
 use matching::unexpected::Unexpected;
 use memory::buffer::Buffer;
@@ -39,8 +39,10 @@ use ops::Owner;
 pub use isthmus_shm::occupancy::is_oversubscribed;
 pub use isthmus_shm::slot::Cause;
 pub use isthmus_shm::{backoff, occupancy};
-pub use membership::boot::{State, abort, abort_members, boot, expected_size, is_in_use, join, part, state};
+pub use membership::boot::{boot, expected_size, join, part};
 pub use membership::consensus::{Agreed, Consensus};
+pub use membership::launcher::{abort, abort_members};
+pub use membership::own::{State, is_in_use, state};
 pub use membership::{control, job};
 pub use memory::board::{Board, INLINE, MOST_MEMBERS, MOST_STEPS, Posted, Step};
 pub use memory::buffer::Scattered;
@@ -61,7 +63,8 @@ pub use memory::staging::{LONGEST, Staged, copy_for_others, copy_from_others, co
 pub use progress::attend::Attended;
 pub use progress::gate::{Entered, Guarded, allow_threads, allows_threads, enter};
 pub use progress::wait::{Watch, ring, wait_until};
-pub use protocol::choice::remote::{Remote, single_copies_pay, single_copies_pay_beyond_caches, single_copy_price};
+pub use protocol::choice::price::{single_copies_pay, single_copies_pay_beyond_caches, single_copy_price};
+pub use protocol::choice::remote::Remote;
 pub use protocol::choice::select::passes_caches;
 pub use types::{Arrival, ContextId, MessageId, Mode, OpId, Outcome, Peer, Posting, World};
 
@@ -71,12 +74,9 @@ pub mod layout {
     pub use isthmus_transfer::{Layout, Level, Span};
 }
 
-/// The engine of this process; `None` before [`boot`].
-static ENGINE: Guarded<Option<Engine>> = Guarded::new(None);
-
 /// Who we are. Valid after [`boot`].
 pub fn world() -> &'static World {
-    membership::boot::world().expect("MPI procedures check that the engine has booted")
+    membership::own::world().expect("MPI procedures check that the engine has booted")
 }
 
 impl Entered {

@@ -48,7 +48,7 @@ use std::sync::OnceLock;
 
 use isthmus_shm::Segment;
 
-use crate::membership::boot;
+use crate::membership::own;
 use crate::memory::heap;
 use crate::{Error, Result};
 
@@ -86,7 +86,7 @@ pub(crate) fn home() -> Result<&'static Home> {
 
 #[cold]
 fn find_home() -> Result<&'static Home> {
-    let (Some(world), Some(segment)) = (boot::world(), heap::segment()) else {
+    let (Some(world), Some(segment)) = (own::world(), heap::segment()) else {
         return Err(Error::Boot(
             "one-sided operations before the process has joined its job".into(),
         ));
@@ -94,7 +94,7 @@ fn find_home() -> Result<&'static Home> {
     Ok(HOME.get_or_init(|| Home {
         segment,
         me: world.rank,
-        fence_needed: boot::fence_needed(),
+        fence_needed: own::fence_needed(),
     }))
 }
 

@@ -136,7 +136,7 @@ fn resolve(module: &[String], names: &[String]) -> Option<ModulePath> {
 }
 
 /// `#[cfg(test)]`, also with other conditions beside it.
-fn is_test_attribute(tokens: &[TokenTree]) -> bool {
+pub(super) fn is_test_attribute(tokens: &[TokenTree]) -> bool {
     let [hash, TokenTree::Group(group), ..] = tokens else {
         return false;
     };
@@ -156,7 +156,7 @@ fn is_test_attribute(tokens: &[TokenTree]) -> bool {
 }
 
 /// Where the item is over that begins here.
-fn after_item(tokens: &[TokenTree], from: usize) -> usize {
+pub(super) fn after_item(tokens: &[TokenTree], from: usize) -> usize {
     let length = tokens[from..].iter().position(|token| match token {
         TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
         token => is_punct(token, ';') || is_punct(token, ','),
@@ -164,7 +164,7 @@ fn after_item(tokens: &[TokenTree], from: usize) -> usize {
     length.map_or(tokens.len(), |length| from + length + 1)
 }
 
-fn is_punct(token: &TokenTree, wanted: char) -> bool {
+pub(super) fn is_punct(token: &TokenTree, wanted: char) -> bool {
     matches!(token, TokenTree::Punct(punct) if punct.as_char() == wanted)
 }
 

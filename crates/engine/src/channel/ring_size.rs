@@ -5,7 +5,7 @@ use isthmus_os::topology::{self, Cache};
 use isthmus_shm::occupancy::is_oversubscribed;
 
 use crate::limits::NEAR_CACHE_MOST;
-use crate::membership::boot::known_cpus;
+use crate::membership::own::known_cpus;
 use crate::rules::Rule;
 
 /// Bytes of a ring in a job of so many ranks.

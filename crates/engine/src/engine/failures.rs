@@ -17,9 +17,9 @@ use isthmus_shm::segment::Failure;
 use crate::channel::inbound::Incoming;
 use crate::engine::Engine;
 use crate::matching::unexpected::Unexpected;
-use crate::membership::boot;
 use crate::membership::control::{Decision, Revocation, ToLauncher, ToRank};
 use crate::membership::failures::{PEER_FAILED, REVOKED, fault_events, note_fault_event};
+use crate::membership::launcher;
 use crate::ops::Stage;
 use crate::types::{Arrival, ContextId, OpId, Outcome, Peer};
 use crate::{Entered, Result};
@@ -80,7 +80,7 @@ impl Engine {
 
     /// What came from other nodes.
     fn hear_launcher(&mut self) {
-        for said in boot::heard() {
+        for said in launcher::heard() {
             match said {
                 ToRank::Revoked(Revocation { first, count, .. }) => self.revoke(first, count),
                 ToRank::Decided(Decision { key, turn, agreed }) => {
@@ -236,8 +236,8 @@ impl Entered {
         let members: Vec<u32> = members.iter().map(|peer| peer.0).collect();
         if members.iter().any(|&member| engine.channels.is_remote(member)) {
             // First: if we die before those here know of it, nobody does.
-            boot::check_arbiter("revoke")?;
-            boot::tell(&ToLauncher::Revoke(Revocation {
+            launcher::check_arbiter("revoke")?;
+            launcher::tell(&ToLauncher::Revoke(Revocation {
                 first: first.0,
                 count,
                 members: members.clone(),

@@ -9,8 +9,8 @@ use crate::channel::network::frame::{self, Prefix};
 use crate::channel::network::{Held, Network, Proxy, WINDOW};
 use crate::channel::record::{Body, ClearToSend, Envelope, Handler, ReadyToSend};
 use crate::engine::Engine;
-use crate::membership::boot;
 use crate::membership::control::Nonce;
+use crate::membership::launcher;
 
 /// The network is looked at so often in vain before what a dead process sent counts as taken: a look may move something without an event.
 const LAST_LOOKS: u32 = 4;
@@ -93,7 +93,7 @@ impl Engine {
         if let Some(network) = self.channels.network_mut() {
             network.part(segment, me, peer);
         }
-        boot::tell_of_loss(peer, why);
+        launcher::tell_of_loss(peer, why);
     }
 
     /// Take all that has come of a peer that has failed.

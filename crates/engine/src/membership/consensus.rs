@@ -4,7 +4,7 @@
 use isthmus_shm::agreement::{self, Board, Contribution, Decision};
 
 use crate::membership::control::{self, Combine, ToLauncher};
-use crate::membership::{boot, failures};
+use crate::membership::{failures, launcher};
 use crate::types::Peer;
 use crate::{Entered, Result};
 
@@ -44,7 +44,7 @@ impl Consensus {
         let segment = engine.segment;
         let length = agreement::bytes_for(members.len());
         let board = match members.iter().any(|peer| engine.channels.is_remote(peer.0)) {
-            true => boot::check_arbiter("agree").map(|()| None)?,
+            true => launcher::check_arbiter("agree").map(|()| None)?,
             false => Some(agreement::board(segment, key, members.len(), || {
                 engine.memory.arena.allocate(segment, length)
             })?),
@@ -64,7 +64,7 @@ impl Consensus {
         self.turn += 1;
         self.combine = combine;
         let Some(board) = self.board else {
-            return boot::tell(&ToLauncher::Contribute(control::Contribution {
+            return launcher::tell(&ToLauncher::Contribute(control::Contribution {
                 key: self.key,
                 turn: self.turn,
                 combine,

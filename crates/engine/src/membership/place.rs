@@ -7,7 +7,7 @@ use isthmus_os::process::say;
 use isthmus_os::topology::{Level, MadeUp, Place, unit};
 use isthmus_shm::Segment;
 
-use crate::membership::boot;
+use crate::membership::own;
 use crate::types::Peer;
 use crate::{Entered, tunables};
 
@@ -80,7 +80,7 @@ pub(crate) fn learn_nodes(segment: &Segment) {
 
 /// Where the calling process may run at this moment: it may be bound elsewhere between two calls. Only after [`crate::boot`].
 pub fn here() -> Place {
-    let world = boot::world().expect("MPI procedures check that the engine has booted");
+    let world = own::world().expect("MPI procedures check that the engine has booted");
     of_rank(world.rank)
 }
 

@@ -17,7 +17,7 @@ use isthmus_os::{huge, memory};
 pub use isthmus_shm::Place;
 use isthmus_shm::{Offset, Registry, Segment, registry, segment};
 
-use crate::membership::boot::{State, state};
+use crate::membership::own::{State, state};
 use crate::memory::huge_pages;
 pub use crate::memory::huge_pages::HugePages;
 use crate::memory::small::{Freed, Small};

@@ -25,7 +25,6 @@ use isthmus_os::{membarrier, process};
 use isthmus_shm::backoff::ShortWait;
 
 use crate::duties::{self, Duties};
-use crate::progress::{see_off, waiters};
 
 static LOCK: Mutex<()> = Mutex::new(());
 /// Threads that found the lock taken and want it.
@@ -90,15 +89,6 @@ impl Entered {
         answer
     }
 
-    /// As it is dropped, where there is something to be done.
-    #[inline(never)]
-    fn leave(&mut self) {
-        self.go_out();
-        if duties::are_to(Duties::SEE_OFF) {
-            see_off::first_frames();
-        }
-    }
-
     /// Does another thread wait to get in?
     #[inline]
     pub(crate) fn is_wanted(&self) -> bool {
@@ -106,7 +96,7 @@ impl Entered {
     }
 
     #[inline(always)]
-    fn go_out(&mut self) {
+    pub(super) fn go_out(&mut self) {
         if allows_threads() {
             self.unlock();
         } else if cfg!(debug_assertions) {
@@ -114,9 +104,8 @@ impl Entered {
         }
     }
 
-    #[inline(never)]
-    fn unlock(&mut self) {
-        let wake = waiters::settle(self);
+    /// Let others in, without a look at those that wait.
+    pub(super) fn release(&mut self) {
         match HELD.get(self).take() {
             Some(hold) => {
                 INSIDE.store(0, Ordering::Relaxed);
@@ -125,7 +114,6 @@ impl Entered {
             // SYNC: gate-favour
             None => BY_FAVOUR.store(false, Ordering::Release),
         }
-        wake.now();
     }
 }
 

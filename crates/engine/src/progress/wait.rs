@@ -19,7 +19,7 @@ use isthmus_shm::occupancy;
 use isthmus_shm::slot::Cause;
 
 use crate::channel::network;
-use crate::membership::boot;
+use crate::membership::launcher;
 use crate::memory::heap;
 use crate::progress::awaited::{self, Showing};
 use crate::progress::placement;
@@ -254,7 +254,7 @@ fn sleep<T>(
     backoff: Option<&mut Backoff>,
 ) -> Option<T> {
     let engine = inside.engine();
-    boot::check_lifeline(engine.membership.lifeline(), engine.me);
+    launcher::check_lifeline(engine.membership.lifeline(), engine.me);
     let doorbell = engine.slot().doorbell();
     let ordered = doorbell.prepare_to_sleep();
     counters::FENCES.add(1);

@@ -21,10 +21,12 @@ use isthmus_shm::backoff::{Backoff, LOOKS_AT_QUEUE, Next, ROUNDS_FOR_OTHERS, UNO
 use isthmus_shm::occupancy;
 
 use crate::channel::network;
-use crate::membership::boot;
+use crate::duties::{self, Duties};
+use crate::membership::launcher;
 use crate::progress::awaited::{self, Showing};
 use crate::progress::gate;
 use crate::progress::placement;
+use crate::progress::see_off;
 use crate::progress::wait::{longest_sleep, step};
 use crate::progress::wakes::{self, yield_cpu};
 use crate::rma::Attending;
@@ -82,6 +84,25 @@ impl Wake {
         if let Some(bell) = self.bell {
             bell.call(self.bits, self.someone);
         }
+    }
+}
+
+/// What a thread does on its way out, beyond what [`gate`] does.
+impl Entered {
+    /// As it is dropped, where there is something to be done.
+    #[inline(never)]
+    pub(super) fn leave(&mut self) {
+        self.go_out();
+        if duties::are_to(Duties::SEE_OFF) {
+            see_off::first_frames();
+        }
+    }
+
+    #[inline(never)]
+    pub(super) fn unlock(&mut self) {
+        let wake = settle(self);
+        self.release();
+        wake.now();
     }
 }
 
@@ -332,7 +353,7 @@ fn rest(inside: &mut Entered, look: Look<'_>) -> bool {
     if timed_out {
         let nobody_polls = !waiters.polling;
         let engine = inside.engine();
-        boot::check_lifeline(engine.membership.lifeline(), engine.me);
+        launcher::check_lifeline(engine.membership.lifeline(), engine.me);
         // In this order: once the bell has been rung, the thread that it woke is on its way.
         if nobody_polls && engine.has_work() && bell.is_armed() {
             counters::LOST_WAKES.add(1);

@@ -8,7 +8,7 @@ use isthmus_os::cpu;
 use isthmus_shm::backoff::{Facts, Limits};
 use isthmus_shm::{Doorbell, Slot, occupancy};
 
-use crate::membership::boot;
+use crate::membership::own;
 use crate::tunables;
 
 /// What a wake of this process takes, in nanoseconds, smoothed; 0: none was timed.
@@ -105,7 +105,7 @@ pub(crate) fn spin() -> Duration {
 
 /// The facts of a job of so many ranks on this machine.
 pub fn facts_of(ranks: u32, wake: Option<Duration>) -> Facts {
-    facts(ranks, boot::known_cpus().unwrap_or(cpu::usable() as u32), wake)
+    facts(ranks, own::known_cpus().unwrap_or(cpu::usable() as u32), wake)
 }
 
 #[cfg(test)]

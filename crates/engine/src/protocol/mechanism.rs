@@ -16,7 +16,7 @@ use isthmus_transfer::stream::{Drain, Feed, Kind};
 use isthmus_transfer::trace::{Event, Trace};
 
 use crate::fault::plan;
-use crate::membership::boot;
+use crate::membership::own;
 use crate::memory::heap::REGISTRY;
 use crate::tunables;
 use crate::warning::{Warning, warn};
@@ -155,7 +155,7 @@ fn tell(event: &Event) {
     let how = outcome.map_or_else(|stopped| stopped.to_string(), |()| "done".into());
     process::say(&format!(
         "isthmus: rank {}: {mechanism} {direction:?} of {} bytes took {took:?}: {how}",
-        boot::world().map_or(0, |world| world.rank),
+        own::world().map_or(0, |world| world.rank),
         shape.bytes
     ));
 }

@@ -9,8 +9,8 @@ use isthmus_transfer::{Shape, cma, mapped};
 
 use crate::channel::ring_size;
 use crate::limits::{BLOCK_BYTES, BLOCK_FROM, BLOCK_FROM_TO_MANY, BLOCK_LONGEST, BLOCK_RANKS, BLOCKS};
-use crate::membership::boot;
-use crate::protocol::choice::remote;
+use crate::membership::own;
+use crate::protocol::choice::price;
 use crate::protocol::mechanism::{self, Named, Sides};
 use crate::rules::Rule;
 use crate::tunables;
@@ -35,7 +35,7 @@ pub const PROBED: Prices = Prices {
     copy: |bytes| mapped::facts().cost(Shape::contiguous(bytes)),
     single_copy: |bytes| cma::facts().cost(Shape::contiguous(bytes)),
     stream: |kind, bytes| kind.cost(Shape::contiguous(bytes)),
-    single_copies_pay: remote::single_copies_pay,
+    single_copies_pay: price::single_copies_pay,
 };
 
 /// What is known before a message is looked at.
@@ -65,7 +65,7 @@ impl Facts {
 
     /// Those of a job of so many ranks on this machine.
     pub fn of_job(ranks: u32, single_copies: bool) -> Self {
-        let cpus = boot::known_cpus().unwrap_or(cpu::usable() as u32);
+        let cpus = own::known_cpus().unwrap_or(cpu::usable() as u32);
         Self::with(ranks, Cpus::of(ranks, cpus), single_copies)
     }
 

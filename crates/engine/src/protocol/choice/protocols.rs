@@ -12,7 +12,7 @@ use isthmus_shm::occupancy::Cpus;
 use isthmus_transfer::stream::{KINDS, Kind};
 
 use crate::limits::{LAST_PIECE, MAPPED_FROM, NETWORK_FROM, RECORD_COSTS, SHARED_FROM};
-use crate::membership::boot;
+use crate::membership::own;
 use crate::protocol::choice::facts::Facts;
 use crate::protocol::mechanism::{Named, Sides};
 use crate::types::Mode;
@@ -423,7 +423,7 @@ pub struct Open {
 pub fn for_message(bytes: u64, cma: bool, ranks: Option<u32>) -> Vec<Open> {
     let facts = match ranks {
         Some(ranks) => Facts::of_job(ranks, cma),
-        None => Facts::gather(boot::world().map_or(1, |world| world.size), cma),
+        None => Facts::gather(own::world().map_or(1, |world| world.size), cma),
     };
     table(&facts, bytes)
 }
