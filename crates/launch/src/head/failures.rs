@@ -1,4 +1,4 @@
-//! Failures in a job on several nodes, as `mpiexec` itself keeps them: who is no more, in one order for all nodes; whether the others go on;
+//! Failures in a job on several nodes, as `mpiexec` itself keeps them: dead ranks, in one order for all nodes; whether the others go on;
 //! and what groups on several nodes agree on (docs/decisions/0091).
 //!
 //! It is told what nodes say, and answers what all of them are to hear.
@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use isthmus_engine::Agreed;
 use isthmus_engine::control::{Contribution, Decision};
 
-use crate::wire::{Loss, Parting, Stance, ToNode};
+use crate::wire::{BrokenLink, Loss, ToNode, Vote};
 
-/// What is known and decided.
+/// Failures and decisions.
 #[derive(Debug, Default)]
-pub struct Council {
+pub struct Coordinator {
     /// Nodes of the job.
     nodes: u32,
     /// Those on which nothing of the job is left.
@@ -20,7 +20,7 @@ pub struct Council {
     /// In their order.
     losses: Vec<Loss>,
     /// Ranks that are to end, since others have no way to them.
-    condemned: HashSet<u32>,
+    to_end: HashSet<u32>,
     /// Losses of which it is not decided yet whether the others go on.
     questions: Vec<Question>,
     /// By turn of programs and group.
@@ -33,7 +33,7 @@ struct Question {
     /// Nodes that have not said what they want.
     awaited: HashSet<u32>,
     /// How many want to go on.
-    endurers: u32,
+    survivors: u32,
 }
 
 /// One that is not decided.
@@ -42,7 +42,7 @@ struct Agreement {
     contributions: BTreeMap<u32, Contribution>,
 }
 
-impl Council {
+impl Coordinator {
     /// Of a job on so many nodes.
     pub fn of(nodes: u32) -> Self {
         Self {
@@ -66,7 +66,7 @@ impl Council {
             false => self.questions.push(Question {
                 rank: loss.rank,
                 awaited,
-                endurers: 0,
+                survivors: 0,
             }),
         }
         // Somebody may have been waiting for nobody else.
@@ -76,16 +76,16 @@ impl Council {
     }
 
     /// A node has said what its ranks want.
-    pub fn hear(&mut self, stance: Stance) -> Vec<ToNode> {
+    pub fn hear(&mut self, vote: Vote) -> Vec<ToNode> {
         let mut said = Vec::new();
         self.questions.retain_mut(|question| {
-            if question.rank != stance.rank || !question.awaited.remove(&stance.node) {
+            if question.rank != vote.rank || !question.awaited.remove(&vote.node) {
                 return true;
             }
-            question.endurers += stance.endurers.unwrap_or(0);
-            let is_decided = stance.endurers.is_none() || question.awaited.is_empty();
+            question.survivors += vote.survivors.unwrap_or(0);
+            let is_decided = vote.survivors.is_none() || question.awaited.is_empty();
             if is_decided {
-                let go_on = stance.endurers.is_some() && question.endurers > 0;
+                let go_on = vote.survivors.is_some() && question.survivors > 0;
                 said.push(ToNode::Judged(question.rank, go_on));
             }
             !is_decided
@@ -97,26 +97,26 @@ impl Council {
     pub fn leave(&mut self, node: u32) -> Vec<ToNode> {
         self.over.insert(node);
         let open: Vec<u32> = self.questions.iter().map(|question| question.rank).collect();
-        let nothing = |rank| Stance {
+        let nothing = |rank| Vote {
             node,
             rank,
-            endurers: Some(0),
+            survivors: Some(0),
         };
         open.into_iter().flat_map(|rank| self.hear(nothing(rank))).collect()
     }
 
     /// A rank has no way to another: one of them ends, if both are there.
-    pub fn part(&mut self, parting: Parting) -> Option<ToNode> {
-        let both = [parting.rank, parting.other];
+    pub fn part(&mut self, broken: BrokenLink) -> Option<ToNode> {
+        let both = [broken.rank, broken.other];
         let is_gone = |rank: &u32| {
             let lost = self.losses.iter().any(|loss| loss.rank == *rank);
-            lost || self.condemned.contains(rank)
+            lost || self.to_end.contains(rank)
         };
         if both.iter().any(is_gone) {
             return None;
         }
-        self.condemned.insert(parting.other);
-        Some(ToNode::Parted(parting))
+        self.to_end.insert(broken.other);
+        Some(ToNode::BrokenLink(broken))
     }
 
     /// A rank contributes to an agreement.
@@ -178,8 +178,8 @@ mod tests {
         Loss { turn, rank, in_peace }
     }
 
-    fn stance(node: u32, rank: u32, endurers: Option<u32>) -> Stance {
-        Stance { node, rank, endurers }
+    fn vote(node: u32, rank: u32, survivors: Option<u32>) -> Vote {
+        Vote { node, rank, survivors }
     }
 
     fn contribution(value: u32, acknowledged: u32) -> Contribution {
@@ -211,66 +211,66 @@ mod tests {
 
     #[test]
     fn the_others_go_on_if_all_who_are_left_want_to() {
-        let mut council = Council::of(3);
-        assert_eq!(council.lose(loss(0, 4, false)), [ToNode::Lost(loss(0, 4, false))]);
-        assert!(council.lose(loss(0, 4, false)).is_empty(), "once");
-        assert!(council.hear(stance(0, 4, Some(2))).is_empty());
-        assert!(council.hear(stance(0, 4, Some(2))).is_empty(), "a node counts once");
-        assert!(council.leave(2).is_empty());
-        assert_eq!(council.hear(stance(1, 4, Some(1))), [ToNode::Judged(4, true)]);
+        let mut coordinator = Coordinator::of(3);
+        assert_eq!(coordinator.lose(loss(0, 4, false)), [ToNode::Lost(loss(0, 4, false))]);
+        assert!(coordinator.lose(loss(0, 4, false)).is_empty(), "once");
+        assert!(coordinator.hear(vote(0, 4, Some(2))).is_empty());
+        assert!(coordinator.hear(vote(0, 4, Some(2))).is_empty(), "a node counts once");
+        assert!(coordinator.leave(2).is_empty());
+        assert_eq!(coordinator.hear(vote(1, 4, Some(1))), [ToNode::Judged(4, true)]);
         // A node that has nobody left is not asked again.
-        council.lose(loss(0, 1, false));
-        assert!(council.hear(stance(0, 1, Some(0))).is_empty());
-        assert_eq!(council.hear(stance(1, 1, Some(0))), [ToNode::Judged(1, false)]);
+        coordinator.lose(loss(0, 1, false));
+        assert!(coordinator.hear(vote(0, 1, Some(0))).is_empty());
+        assert_eq!(coordinator.hear(vote(1, 1, Some(0))), [ToNode::Judged(1, false)]);
     }
 
     #[test]
     fn one_who_does_not_want_to_is_enough() {
-        let mut council = Council::of(3);
-        council.lose(loss(0, 4, false));
-        assert_eq!(council.hear(stance(1, 4, None)), [ToNode::Judged(4, false)]);
-        assert!(council.hear(stance(0, 4, Some(2))).is_empty(), "it is decided");
+        let mut coordinator = Coordinator::of(3);
+        coordinator.lose(loss(0, 4, false));
+        assert_eq!(coordinator.hear(vote(1, 4, None)), [ToNode::Judged(4, false)]);
+        assert!(coordinator.hear(vote(0, 4, Some(2))).is_empty(), "it is decided");
         assert!(
-            council.lose(loss(0, 3, true)).len() == 1 && council.questions.is_empty(),
+            coordinator.lose(loss(0, 3, true)).len() == 1 && coordinator.questions.is_empty(),
             "nobody minds"
         );
     }
 
     #[test]
     fn of_two_that_part_one_ends() {
-        let mut council = Council::of(2);
-        let parting = |rank, other| Parting { rank, other };
-        assert_eq!(council.part(parting(0, 2)), Some(ToNode::Parted(parting(0, 2))));
-        assert_eq!(council.part(parting(2, 0)), None);
-        assert_eq!(council.part(parting(2, 1)), None);
-        assert_eq!(council.part(parting(3, 1)), Some(ToNode::Parted(parting(3, 1))));
+        let mut coordinator = Coordinator::of(2);
+        let broken = |rank, other| BrokenLink { rank, other };
+        assert_eq!(coordinator.part(broken(0, 2)), Some(ToNode::BrokenLink(broken(0, 2))));
+        assert_eq!(coordinator.part(broken(2, 0)), None);
+        assert_eq!(coordinator.part(broken(2, 1)), None);
+        assert_eq!(coordinator.part(broken(3, 1)), Some(ToNode::BrokenLink(broken(3, 1))));
     }
 
     #[test]
     fn agreements_wait_for_all_who_live() {
-        let mut council = Council::of(2);
-        assert_eq!(council.contribute(0, 0, contribution(6, 0)), None);
-        assert_eq!(council.contribute(0, 1, contribution(3, 0)), None);
+        let mut coordinator = Coordinator::of(2);
+        assert_eq!(coordinator.contribute(0, 0, contribution(6, 0)), None);
+        assert_eq!(coordinator.contribute(0, 1, contribution(3, 0)), None);
         assert_eq!(
-            council.contribute(1, 3, contribution(9, 0)),
+            coordinator.contribute(1, 3, contribution(9, 0)),
             None,
             "another turn of programs"
         );
-        let mut third = council.contribute(0, 3, contribution(7, 0));
+        let mut third = coordinator.contribute(0, 3, contribution(7, 0));
         assert_eq!(third.take(), Some(decided(&[0, 1, 3], 2, 0, false)));
     }
 
     #[test]
     fn agreements_name_the_failures_that_all_know_of() {
-        let mut council = Council::of(2);
-        council.lose(loss(0, 2, false));
-        council.contribute(0, 0, contribution(6, 1));
-        council.contribute(0, 1, contribution(3, 1));
-        let said = council.lose(loss(0, 3, false));
+        let mut coordinator = Coordinator::of(2);
+        coordinator.lose(loss(0, 2, false));
+        coordinator.contribute(0, 0, contribution(6, 1));
+        coordinator.contribute(0, 1, contribution(3, 1));
+        let said = coordinator.lose(loss(0, 3, false));
         assert_eq!(said, [ToNode::Lost(loss(0, 3, false)), decided(&[0, 1], 2, 2, true)]);
-        council.contribute(0, 0, contribution(6, 2));
+        coordinator.contribute(0, 0, contribution(6, 2));
         assert_eq!(
-            council.contribute(0, 1, contribution(6, 2)),
+            coordinator.contribute(0, 1, contribution(6, 2)),
             Some(decided(&[0, 1], 6, 2, false)),
             "all have acknowledged it"
         );

@@ -1,6 +1,6 @@
 //! The ranks that another launcher has started (PMI-1): `mpiexec --guests RANKS` hands out the job's memory, and watches over them.
 //!
-//! Rank 0 starts it, as nobody's child, and reads the job's nonce from its standard output. It cannot start or reap the ranks, so it
+//! Rank 0 starts it, detached, and reads the job's nonce from its standard output. It cannot start or reap the ranks, so it
 //! knows them by their connections alone. It ends with the last of them; when it ends before, they do.
 
 use std::io::Write;
@@ -28,16 +28,16 @@ const LAUNCHER: Duration = Duration::from_secs(1);
 /// How often we look at what has no descriptor to wait for.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Who is to come.
+/// The ranks to come.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Party {
+pub struct JobSpec {
     /// Ranks of the job.
     ranks: u32,
     /// If they are on several nodes: where each is.
     nodes: Option<Nodes>,
 }
 
-impl Party {
+impl JobSpec {
     /// As an argument: `RANKS`, or `RANKS@NODE@NODE,NODE,...`: this node, and that of each rank.
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split('@');
@@ -65,7 +65,7 @@ fn given_nonce() -> Result<Nonce> {
 }
 
 /// Make the part of a job that is on this node, say its nonce, and stay with its ranks; the answer is the exit code. Blocks until all have gone.
-pub fn run(Party { ranks, nodes }: Party) -> Result<u8> {
+pub fn run(JobSpec { ranks, nodes }: JobSpec) -> Result<u8> {
     let mut nonce = Nonce([0; 16]);
     match nodes {
         Some(_) => nonce = given_nonce()?,
@@ -85,11 +85,11 @@ pub fn run(Party { ranks, nodes }: Party) -> Result<u8> {
         nodes.is_none_or(|nodes| nodes.of[rank as usize] == nodes.own)
     };
     let pool = job::create_pool(&segment);
-    let mut guests = Guests {
+    let mut agent = Agent {
         door: Door::open(nonce, ranks)?,
         overview: Overview::of(&segment, nonce).map_err(failed)?,
         ranks: (0..ranks)
-            .map(|rank| if is_here(rank) { Guest::Awaited } else { Guest::Left })
+            .map(|rank| if is_here(rank) { State::Awaited } else { State::Left })
             .collect(),
         is_whole: nodes.is_none(),
         launcher: nodes.and_then(|_| process::inherited_socket(0)),
@@ -101,20 +101,20 @@ pub fn run(Party { ranks, nodes }: Party) -> Result<u8> {
         .map_err(|error| Failure::machine("tell rank 0 of the job", error))?;
     sink::begin();
     loop {
-        guests.wait()?;
-        guests.attend_visitors(&segment, pool.as_ref());
-        for rank in 0..guests.ranks.len() {
-            if let Some(code) = guests.attend(rank) {
+        agent.wait()?;
+        agent.attend_visitors(&segment, pool.as_ref());
+        for rank in 0..agent.ranks.len() {
+            if let Some(code) = agent.attend(rank) {
                 return Ok(code);
             }
         }
-        if guests.are_over() {
+        if agent.are_over() {
             return Ok(0);
         }
     }
 }
 
-enum Guest {
+enum State {
     /// It has not joined yet.
     Awaited,
     Inside(Lifeline),
@@ -124,10 +124,10 @@ enum Guest {
     Lost,
 }
 
-struct Guests {
+struct Agent {
     door: Door,
     overview: Overview,
-    ranks: Vec<Guest>,
+    ranks: Vec<State>,
     /// All ranks of the job are here.
     is_whole: bool,
     /// If not: the connection of one of ours to the launcher, which ends those.
@@ -136,7 +136,7 @@ struct Guests {
     empty_since: Instant,
 }
 
-impl Guests {
+impl Agent {
     fn wait(&self) -> Result<()> {
         let mut descriptors: Vec<BorrowedFd<'_>> = self.door.descriptors().collect();
         descriptors.extend(self.inside().flat_map(|(_, lifeline)| lifeline.descriptors()));
@@ -150,8 +150,8 @@ impl Guests {
 
     fn inside(&self) -> impl Iterator<Item = (usize, &Lifeline)> {
         let ranks = self.ranks.iter().enumerate();
-        ranks.filter_map(|(rank, guest)| match guest {
-            Guest::Inside(lifeline) => Some((rank, lifeline)),
+        ranks.filter_map(|(rank, state)| match state {
+            State::Inside(lifeline) => Some((rank, lifeline)),
             _ => None,
         })
     }
@@ -162,7 +162,7 @@ impl Guests {
         let size = self.ranks.len() as u32;
         for (rank, visitor) in joining {
             match &mut self.ranks[rank as usize] {
-                guest @ Guest::Awaited => *guest = Guest::Inside(visitor.welcome(size, segment, pool)),
+                state @ State::Awaited => *state = State::Inside(visitor.welcome(size, segment, pool)),
                 // A child that has inherited a rank's environment is a job of its own.
                 _ => visitor.refuse(),
             }
@@ -171,7 +171,7 @@ impl Guests {
 
     /// Hear what a rank says. The exit code, if that ends the job.
     fn attend(&mut self, rank: usize) -> Option<u8> {
-        let Guest::Inside(lifeline) = &mut self.ranks[rank] else {
+        let State::Inside(lifeline) = &mut self.ranks[rank] else {
             return None;
         };
         // The launcher would end all of them anyway.
@@ -186,8 +186,8 @@ impl Guests {
         lifeline.ended?;
         self.empty_since = Instant::now();
         if lifeline.finalized {
-            self.ranks[rank] = Guest::Left;
-            if self.ranks.iter().any(|other| matches!(other, Guest::Lost)) {
+            self.ranks[rank] = State::Left;
+            if self.ranks.iter().any(|other| matches!(other, State::Lost)) {
                 self.overview.declare_failed(rank as u32, true);
             }
             return None;
@@ -196,7 +196,7 @@ impl Guests {
         if self.do_others_go_on(rank) {
             // Those who are told that it is dead will use its memory.
             let _ = signal::send(pid, signal::KILL); // It may have ended.
-            self.ranks[rank] = Guest::Lost;
+            self.ranks[rank] = State::Lost;
             self.overview.declare_failed(rank as u32, false);
             say(&format!(
                 "rank {rank} (pid {pid}) ended without calling MPI_Finalize; the others go on, since their error handlers return"
@@ -206,7 +206,7 @@ impl Guests {
         // The launcher may have noticed first, and ended others: which of them was the first nobody knows.
         let mut ended = vec![format!("rank {rank} (pid {pid})")];
         for other in rank + 1..self.ranks.len() {
-            let Guest::Inside(lifeline) = &mut self.ranks[other] else {
+            let State::Inside(lifeline) = &mut self.ranks[other] else {
                 continue;
             };
             if let Some(abort) = lifeline.attend() {
@@ -225,7 +225,7 @@ impl Guests {
 
     /// A rank has called `MPI_Abort`, or has met an error that ends the job. The exit code.
     fn abort(&mut self, rank: usize, Abort { code, message, .. }: &Abort) -> u8 {
-        let Guest::Inside(lifeline) = &self.ranks[rank] else {
+        let State::Inside(lifeline) = &self.ranks[rank] else {
             return 1;
         };
         let pid = lifeline.pid;
@@ -236,16 +236,16 @@ impl Guests {
             message => say_as_it_is(message),
         }
         // It ends by itself when it is let go, with its own code.
-        self.ranks[rank] = Guest::Lost;
+        self.ranks[rank] = State::Lost;
         self.end(isthmus_engine::control::exit_code(*code))
     }
 
     /// Somebody else is inside, and all who are, or will be, want to go on when others fail.
     fn do_others_go_on(&self, failed: usize) -> bool {
         let mut others = self.ranks.iter().enumerate().filter(|(rank, _)| *rank != failed);
-        let all = others.all(|(rank, guest)| match guest {
-            Guest::Inside(lifeline) if !lifeline.finalized => self.overview.endures(rank as u32),
-            Guest::Awaited => false,
+        let all = others.all(|(rank, state)| match state {
+            State::Inside(lifeline) if !lifeline.finalized => self.overview.endures(rank as u32),
+            State::Awaited => false,
             _ => true,
         });
         // Those on other nodes would have to be asked, and told; the launcher ends them.
@@ -257,7 +257,7 @@ impl Guests {
     }
 
     fn are_over(&self) -> bool {
-        let is_awaited = self.ranks.iter().any(|guest| matches!(guest, Guest::Awaited));
+        let is_awaited = self.ranks.iter().any(|state| matches!(state, State::Awaited));
         self.inside().next().is_none() && (!is_awaited || self.empty_since.elapsed() > EMPTY)
     }
 
@@ -282,8 +282,8 @@ impl Guests {
             let began = Instant::now();
             while self.inside().any(|(_, lifeline)| lifeline.ended.is_none()) && began.elapsed() < grace {
                 std::thread::sleep(Duration::from_millis(5));
-                for guest in &mut self.ranks {
-                    if let Guest::Inside(lifeline) = guest {
+                for state in &mut self.ranks {
+                    if let State::Inside(lifeline) = state {
                         let _ = lifeline.attend();
                     }
                 }

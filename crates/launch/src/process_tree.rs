@@ -7,9 +7,9 @@ use std::collections::{HashMap, HashSet};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// The descendants of this process except `strangers` and theirs. One walk over `/proc`.
-pub fn descendants(strangers: &HashSet<u32>) -> Vec<u32> {
-    below(std::process::id(), &children(), strangers)
+/// The descendants of this process except `foreign` and theirs. One walk over `/proc`.
+pub fn descendants(foreign: &HashSet<u32>) -> Vec<u32> {
+    below(std::process::id(), &children(), foreign)
 }
 
 fn children() -> HashMap<u32, Vec<u32>> {
@@ -85,7 +85,7 @@ pub fn takes(pid: u32, signal: i32) -> bool {
     taken >> (signal - 1) & 1 == 1
 }
 
-fn below(root: u32, children: &HashMap<u32, Vec<u32>>, strangers: &HashSet<u32>) -> Vec<u32> {
+fn below(root: u32, children: &HashMap<u32, Vec<u32>>, foreign: &HashSet<u32>) -> Vec<u32> {
     let mut found = Vec::new();
     let mut open = vec![root];
     while let Some(pid) = open.pop() {
@@ -93,7 +93,7 @@ fn below(root: u32, children: &HashMap<u32, Vec<u32>>, strangers: &HashSet<u32>)
             .get(&pid)
             .into_iter()
             .flatten()
-            .filter(|child| !strangers.contains(child))
+            .filter(|child| !foreign.contains(child))
         {
             found.push(child);
             open.push(child);
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_and_theirs_are_left_out() {
+    fn foreign_processes_are_left_out() {
         let children = HashMap::from([(1, vec![2, 3]), (2, vec![4]), (3, vec![5])]);
         let mut found = below(1, &children, &HashSet::from([3]));
         found.sort_unstable();
