@@ -2,7 +2,7 @@
 //!
 //! Each *comes*, by a message to the first of them, when its receive is posted in which it will be told. Once all have come,
 //! and the first has a way to each of them, it takes the memory for the board and tells them. Before that, whoever is refused
-//! memory gives the founding up, and nobody has a board; from then on nothing of it can fail, but that somebody dies: what
+//! memory fails the setup, and no rank has a board; from then on it can fail only by a death: a step that
 //! finds no memory is tried again, and the others are there to make room.
 
 use std::sync::Arc;
@@ -26,8 +26,8 @@ const PAY: u64 = 2;
 /// The same: they pay for more than the caches hold.
 const PAY_BEYOND_CACHES: u64 = 4;
 
-/// A founding under way.
-pub struct Founding {
+/// A board setup in progress.
+pub struct Setup {
     tag: i32,
     members: Vec<usize>,
     me: usize,
@@ -36,19 +36,19 @@ pub struct Founding {
     ops: Vec<Option<OpId>>,
     /// The first of the members: how many have been told, itself included. 0: not all have come.
     told: usize,
-    /// What has ended it.
+    /// Its failure.
     broken: Option<Error>,
     /// There will be no board.
     is_given_up: bool,
 }
 
-impl Founding {
+impl Setup {
     /// Come, as one of these ranks of the communicator.
     pub fn begin(inside: &mut Entered, team: &Team, members: Vec<usize>, is_for_requests: bool) -> Self {
         let first = members.first().copied().unwrap_or(0);
         let rank = team.rank() as usize;
-        let mut founding = Self {
-            tag: Team::founding_tag(first, is_for_requests),
+        let mut setup = Self {
+            tag: Team::setup_tag(first, is_for_requests),
             me: members.iter().position(|member| *member == rank).unwrap_or(0),
             members,
             word: Arc::new(AtomicU64::new(0)),
@@ -57,15 +57,15 @@ impl Founding {
             broken: None,
             is_given_up: false,
         };
-        if founding.come(inside, team, first).is_err() {
-            founding.give_up(inside, team);
+        if setup.come(inside, team, first).is_err() {
+            setup.give_up(inside, team);
         }
-        founding
+        setup
     }
 
     /// The calling process will not come.
     pub fn refuse(inside: &mut Entered, team: &Team, first: usize, is_for_requests: bool) {
-        let tag = Team::founding_tag(first, is_for_requests);
+        let tag = Team::setup_tag(first, is_for_requests);
         Lane { team, tag }.fail(inside);
     }
 
@@ -192,7 +192,7 @@ impl Founding {
         Ok(())
     }
 
-    /// Tell those who have not been told. False: not all could be.
+    /// Tell the ranks that have not been told. False: not all could be.
     fn tell(&mut self, inside: &mut Entered, team: &Team) -> bool {
         while let Some(member) = self.members.get(self.told) {
             let Some(to) = peer(team, *member) else { return true };
