@@ -130,7 +130,7 @@ impl Arguments {
     }
 }
 
-/// What names a datatype as long as somebody has a share in what it is.
+/// The name of a datatype while its type is shared.
 fn address(datatype: &Datatype) -> i64 {
     Arc::as_ptr(&datatype.definition.origin).addr() as i64
 }

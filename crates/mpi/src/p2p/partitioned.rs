@@ -341,7 +341,7 @@ impl Operation for Sending {
         Ok(Status::SENT)
     }
 
-    fn is_binding(&self) -> bool {
+    fn is_not_cancellable(&self) -> bool {
         true
     }
 
@@ -482,11 +482,11 @@ impl Operation for Receiving {
         self.from.is_some() && self.arriving.is_none() && self.failed.is_none()
     }
 
-    fn is_binding(&self) -> bool {
+    fn is_not_cancellable(&self) -> bool {
         true
     }
 
-    fn is_owed(&self) -> bool {
+    fn blocks_finalize(&self) -> bool {
         false
     }
 }

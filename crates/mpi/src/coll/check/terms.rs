@@ -198,7 +198,7 @@ impl Terms {
         self
     }
 
-    /// What goes to others, and what is to come from them, in the order in which messages between two do. What a process has
+    /// Data to others, and expected from them, in the order of messages between two. A process's data
     /// for itself is not compared.
     pub fn blocks<'a>(
         &mut self,
