@@ -1,4 +1,4 @@
-//! Matrices as ScaLAPACK has them: square blocks dealt out in turn to the rows and columns of a grid of processes; the blocks of a process
+//! Matrices as ScaLAPACK has them: square blocks distributed cyclically to the rows and columns of a grid of processes; the blocks of a process
 //! form one matrix by columns.
 
 pub(crate) mod eigen;
@@ -17,7 +17,7 @@ use crate::scalapack::Grid;
 const BLOCK: usize = 32;
 
 /// The calling process's part of a matrix.
-pub(crate) struct Dealt<T> {
+pub(crate) struct BlockCyclic<T> {
     grid: Grid,
     extents: [usize; 2],
     block: usize,
@@ -50,7 +50,7 @@ fn patch(array: &Array, row: usize, height: usize, column: usize, width: usize) 
     }
 }
 
-/// Rows and columns of a block. Small matrices are dealt out, too.
+/// Rows and columns of a block. Small matrices are distributed, too.
 fn block_of(grid: &Grid, extents: [usize; 2]) -> usize {
     (extents[0] / grid.extents[0].max(grid.extents[1])).clamp(1, BLOCK)
 }
@@ -85,7 +85,7 @@ pub(crate) fn check_size(grid: &Grid, extents: [usize; 2], times: usize) -> Resu
     )))
 }
 
-impl<T: Element> Dealt<T> {
+impl<T: Element> BlockCyclic<T> {
     /// Zeros.
     pub fn zeros(grid: Grid, extents: [usize; 2]) -> Self {
         let block = block_of(&grid, extents);
@@ -106,8 +106,8 @@ impl<T: Element> Dealt<T> {
     pub fn load(grid: Grid, array: &Array, is_transposed: bool) -> Result<Self> {
         let columns = array.dims.get(1).map_or(1, |columns| *columns as usize);
         check_size(&grid, [array.dims[0] as usize, columns], 1)?;
-        let mut dealt = Self::zeros(grid, [array.dims[0] as usize, columns]);
-        for (row, column, at, [height, width]) in dealt.blocks() {
+        let mut matrix = Self::zeros(grid, [array.dims[0] as usize, columns]);
+        for (row, column, at, [height, width]) in matrix.blocks() {
             let wanted = match is_transposed {
                 true => patch(array, column, width, row, height),
                 false => patch(array, row, height, column, width),
@@ -118,11 +118,11 @@ impl<T: Element> Dealt<T> {
                     true => (n % height, n / height),
                     false => (n / width, n % width),
                 };
-                let place = at + r + c * dealt.here[0];
-                dealt.values[place] = value;
+                let place = at + r + c * matrix.here[0];
+                matrix.values[place] = value;
             }
         }
-        Ok(dealt)
+        Ok(matrix)
     }
 
     /// Blocks here: first row and column in the whole, place of the first element here, rows and columns.
@@ -244,7 +244,7 @@ mod tests {
                 place: [row, column],
             };
             let parts = (0..2).flat_map(|row| (0..3).map(move |column| (row, column)));
-            let parts = parts.map(|(row, column)| Dealt::<f64>::zeros(place(row, column), extents).values.len());
+            let parts = parts.map(|(row, column)| BlockCyclic::<f64>::zeros(place(row, column), extents).values.len());
             assert_eq!(parts.sum::<usize>(), extents[0] * extents[1]);
         }
     }

@@ -189,7 +189,7 @@ impl Floor {
 pub struct Reading {
     /// Of this cell.
     pub cell: Cell,
-    /// What was measured, as it is shown.
+    /// The quantity, as it is shown.
     pub value: f64,
     /// What the program itself compares it with.
     pub floor: Option<f64>,
@@ -276,7 +276,7 @@ impl Experiment {
 /// Of each kind of cell the first, and the last that is not large.
 fn few(cells: &[String]) -> Vec<String> {
     const LARGE: u64 = 256 << 10;
-    // What is no number comes after all numbers, in its order.
+    // Texts come after all numbers, in their order.
     let split = |(at, cell): (usize, &String)| -> (String, u64) {
         let (kind, size) = cell.rsplit_once(':').unwrap_or(("", cell));
         (

@@ -66,7 +66,7 @@ pub struct Paper {
     pub name: &'static str,
     /// Authors and title.
     pub title: &'static str,
-    /// What was measured there, on what, and what differs here.
+    /// The paper's measurement, its machine, and the differences here.
     pub setting: &'static str,
     /// In the paper's order.
     pub figures: Vec<Figure>,

@@ -75,7 +75,7 @@ impl Line<'_> {
         self.word(key)?.parse().ok()
     }
 
-    /// What is behind `key=`.
+    /// The value of `key=`.
     pub fn word(&self, key: &str) -> Option<&str> {
         let mut fields = self.0.split_whitespace().filter_map(|field| field.split_once('='));
         Some(fields.find(|(name, _)| *name == key)?.1)

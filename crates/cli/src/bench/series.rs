@@ -150,7 +150,7 @@ pub fn measure<'a>(experiment: &'a Experiment, libraries: &[Library], workshop: 
 /// with CPUs that are further apart every small number is another one, whatever the library; or it runs something else for milliseconds,
 /// which whoever waits for the other CPU pays for. Such a launch is repeated.
 struct Steadiness<'a> {
-    /// Who measures the hand-over of a cache line, if that matters, and the least so far, in microseconds.
+    /// The program that measures the hand-over of a cache line, if that matters, and the least so far, in microseconds.
     line: Option<(&'a Workshop, f64)>,
 }
 

@@ -1,7 +1,7 @@
-//! `isthmus tune`: each algorithm of each collective on this machine, and rules for those that are faster than what would be
-//! chosen.
+//! `isthmus tune`: each algorithm of each collective on this machine, and rules for algorithms that are faster than the default
+//! choice.
 //!
-//! What is measured is blocking calls on `MPI_COMM_WORLD` with doubles and sums (bench/collectives.c), each rank in turn as root,
+//! It measures blocking calls on `MPI_COMM_WORLD` with doubles and sums (bench/collectives.c), each rank in turn as root,
 //! on so many ranks as the user says. Nothing is claimed for other numbers of ranks: a rule is for the number that was
 //! measured.
 
@@ -64,10 +64,10 @@ const QUICK: Effort = Effort {
     rounds: 1,
     seconds: 0.05,
 };
-/// What is to replace the choice must be so much faster.
+/// A replacement of the choice must be so much faster.
 const CLEARLY: f64 = 0.9;
 
-/// What was measured of one algorithm: microseconds by size.
+/// The times of one algorithm: microseconds by size.
 struct Times {
     algorithm: usize,
     by_size: Vec<f64>,

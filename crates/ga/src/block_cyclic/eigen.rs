@@ -1,11 +1,11 @@
-//! Eigenvalues of symmetric matrices that are dealt out.
+//! Eigenvalues of symmetric block-cyclic matrices.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int};
 use std::sync::{Mutex, PoisonError};
 
 use super::solve::factor;
-use super::{BLOCK, Dealt, ONE, check_size, outcome};
+use super::{BLOCK, BlockCyclic, ONE, check_size, outcome};
 use crate::error::{Error, Result};
 use crate::scalapack::function;
 
@@ -14,7 +14,10 @@ use crate::scalapack::function;
 ///
 /// # Errors
 /// There is no ScaLAPACK, or it does not converge.
-pub(crate) fn eigen(mut a: Dealt<f64>, metric: Option<&mut Dealt<f64>>) -> Result<(Vec<f64>, Dealt<f64>)> {
+pub(crate) fn eigen(
+    mut a: BlockCyclic<f64>,
+    metric: Option<&mut BlockCyclic<f64>>,
+) -> Result<(Vec<f64>, BlockCyclic<f64>)> {
     check_size(&a.grid, a.extents, WORKSPACES)?;
     let Some(metric) = metric else {
         return eigen_of_one(&mut a);
@@ -30,7 +33,7 @@ pub(crate) fn eigen(mut a: Dealt<f64>, metric: Option<&mut Dealt<f64>>) -> Resul
 ///
 /// # Errors
 /// There is no ScaLAPACK, or the metric is not positive definite.
-pub(crate) fn factored(mut metric: Dealt<f64>) -> Result<Dealt<f64>> {
+pub(crate) fn factored(mut metric: BlockCyclic<f64>) -> Result<BlockCyclic<f64>> {
     match factor("potrf", &mut metric)? {
         0 => Ok(metric),
         row => Err(Error::argument(format!(
@@ -40,16 +43,16 @@ pub(crate) fn factored(mut metric: Dealt<f64>) -> Result<Dealt<f64>> {
 }
 
 /// Factors that the next call is to use again, by the context of their grid: all processes of a grid keep and forget them together.
-static KEPT: Mutex<BTreeMap<c_int, Dealt<f64>>> = Mutex::new(BTreeMap::new());
+static KEPT: Mutex<BTreeMap<c_int, BlockCyclic<f64>>> = Mutex::new(BTreeMap::new());
 
 /// Keep a factor.
-pub(crate) fn keep(factor: Dealt<f64>) {
+pub(crate) fn keep(factor: BlockCyclic<f64>) {
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
     kept.insert(factor.grid.context, factor);
 }
 
 /// Take the factor that was kept for a grid.
-pub(crate) fn take_kept(context: c_int) -> Option<Dealt<f64>> {
+pub(crate) fn take_kept(context: c_int) -> Option<BlockCyclic<f64>> {
     KEPT.lock().unwrap_or_else(PoisonError::into_inner).remove(&context)
 }
 
@@ -62,7 +65,7 @@ pub(crate) fn forget_kept() {
 const WORKSPACES: usize = 3;
 
 /// `sygst`: the problem with a factored metric becomes one without; what eigenvalues must be multiplied with.
-fn to_standard(a: &mut Dealt<f64>, metric: &mut Dealt<f64>) -> Result<f64> {
+fn to_standard(a: &mut BlockCyclic<f64>, metric: &mut BlockCyclic<f64>) -> Result<f64> {
     type Reduce = unsafe extern "C" fn(
         *const c_int,
         *const c_char,
@@ -105,7 +108,7 @@ fn to_standard(a: &mut Dealt<f64>, metric: &mut Dealt<f64>) -> Result<f64> {
 }
 
 /// `trsm`: the eigenvectors of the problem with the metric.
-fn from_standard(metric: &mut Dealt<f64>, vectors: &mut Dealt<f64>) -> Result<()> {
+fn from_standard(metric: &mut BlockCyclic<f64>, vectors: &mut BlockCyclic<f64>) -> Result<()> {
     type Solve = unsafe extern "C" fn(
         *const c_char,
         *const c_char,
@@ -158,7 +161,7 @@ fn from_standard(metric: &mut Dealt<f64>, vectors: &mut Dealt<f64>) -> Result<()
 }
 
 /// `syevd`: divide and conquer.
-fn eigen_of_one(a: &mut Dealt<f64>) -> Result<(Vec<f64>, Dealt<f64>)> {
+fn eigen_of_one(a: &mut BlockCyclic<f64>) -> Result<(Vec<f64>, BlockCyclic<f64>)> {
     type Eigen = unsafe extern "C" fn(
         *const c_char,
         *const c_char,
@@ -181,7 +184,7 @@ fn eigen_of_one(a: &mut Dealt<f64>) -> Result<(Vec<f64>, Dealt<f64>)> {
         usize,
     );
     let n = a.extents[0] as c_int;
-    let mut vectors = Dealt::zeros(a.grid, a.extents);
+    let mut vectors = BlockCyclic::zeros(a.grid, a.extents);
     let (of_a, of_z) = (a.descriptor(), vectors.descriptor());
     let mut values = vec![0.0; a.extents[0]];
     let (mut work, mut numbers) = (vec![0.0; 4], vec![0; 4]);

@@ -1,8 +1,8 @@
-//! Systems of equations and inverses on matrices that are dealt out.
+//! Systems of equations and inverses on block-cyclic matrices.
 
 use std::ffi::{c_char, c_int};
 
-use super::{Dealt, ONE, outcome};
+use super::{BlockCyclic, ONE, outcome};
 use crate::element::Element;
 use crate::error::Result;
 use crate::scalapack::{function, name};
@@ -19,7 +19,7 @@ type Factor = unsafe extern "C" fn(
 );
 
 /// `potrf` or `potri`: a positive definite matrix, or its factor, whose lower triangle is overwritten.
-pub(super) fn factor<T: Element>(routine: &str, a: &mut Dealt<T>) -> Result<c_int> {
+pub(super) fn factor<T: Element>(routine: &str, a: &mut BlockCyclic<T>) -> Result<c_int> {
     let (n, descriptor, mut info) = (a.extents[0] as c_int, a.descriptor(), 0);
     // SAFETY: ScaLAPACK's signature; the part has as many elements as the descriptor says.
     unsafe {
@@ -33,7 +33,7 @@ pub(super) fn factor<T: Element>(routine: &str, a: &mut Dealt<T>) -> Result<c_in
 ///
 /// # Errors
 /// There is no ScaLAPACK.
-pub(crate) fn solve_positive<T: Element>(a: &mut Dealt<T>, b: &mut Dealt<T>) -> Result<c_int> {
+pub(crate) fn solve_positive<T: Element>(a: &mut BlockCyclic<T>, b: &mut BlockCyclic<T>) -> Result<c_int> {
     type Solve = unsafe extern "C" fn(
         *const c_char,
         *const c_int,
@@ -77,7 +77,7 @@ pub(crate) fn solve_positive<T: Element>(a: &mut Dealt<T>, b: &mut Dealt<T>) -> 
 ///
 /// # Errors
 /// There is no ScaLAPACK.
-pub(crate) fn solve<T: Element>(a: &mut Dealt<T>, b: &mut Dealt<T>) -> Result<c_int> {
+pub(crate) fn solve<T: Element>(a: &mut BlockCyclic<T>, b: &mut BlockCyclic<T>) -> Result<c_int> {
     type Solve = unsafe extern "C" fn(
         *const c_int,
         *const c_int,
@@ -121,7 +121,7 @@ pub(crate) fn solve<T: Element>(a: &mut Dealt<T>, b: &mut Dealt<T>) -> Result<c_
 ///
 /// # Errors
 /// There is no ScaLAPACK.
-pub(crate) fn invert<T: Element>(a: &mut Dealt<T>) -> Result<c_int> {
+pub(crate) fn invert<T: Element>(a: &mut BlockCyclic<T>) -> Result<c_int> {
     match factor("potrf", a)? {
         0 => Ok(-factor("potri", a)?),
         row => Ok(row),

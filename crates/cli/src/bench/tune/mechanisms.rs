@@ -20,7 +20,7 @@ const QUICK: [u64; 2] = [256 << 10, 1 << 20];
 const ROUNDS: usize = 3;
 /// Of one mechanism in one round, with one kind of buffers.
 const SECONDS: f64 = 1.5;
-/// What is not so much better than what stands before it in [`MECHANISMS`] is not worth a rule of its own.
+/// A mechanism must be so much better than those before it in [`MECHANISMS`] to get a rule of its own.
 const CLEARLY: f64 = 0.95;
 
 /// Measure; the file's text.
@@ -69,7 +69,7 @@ fn best(times: &[Vec<[f64; 2]>], at: usize) -> usize {
     })
 }
 
-/// What was measured, as comments, and a rule for each run of sizes with the same best mechanism.
+/// The measurements, as comments, and a rule for each run of sizes with the same best mechanism.
 fn text(sizes: &[u64], times: &[Vec<[f64; 2]>]) -> String {
     let mut text = String::new();
     for (at, &size) in sizes.iter().enumerate() {
