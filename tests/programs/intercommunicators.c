@@ -166,7 +166,7 @@ static void wrong(void) {
     FAILS(MPI_ERR_BUFFER, MPI_Allreduce(MPI_IN_PLACE, recv, 1, MPI_INT, MPI_SUM, inter));
     FAILS(MPI_ERR_BUFFER, MPI_Reduce_scatter(MPI_IN_PLACE, recv, counts, MPI_INT, MPI_SUM, inter));
     FAILS(MPI_ERR_BUFFER, MPI_Ireduce_scatter_block(MPI_IN_PLACE, recv, 1, MPI_INT, MPI_SUM, inter, &request));
-    /* Whom a call passes by needs no arguments. */
+    /* A rank that takes no part in the call needs no arguments. */
     OK(MPI_Bcast(NULL, -1, MPI_DATATYPE_NULL, MPI_PROC_NULL, inter));
     OK(MPI_Reduce(NULL, NULL, -1, MPI_DATATYPE_NULL, MPI_OP_NULL, MPI_PROC_NULL, inter));
     OK(MPI_Barrier(inter));

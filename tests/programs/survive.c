@@ -178,7 +178,7 @@ static void collectives(void) {
     OK(MPI_Comm_free(&comm));
 }
 
-/* Who sees a failure revokes; those who wait for the living hear of it. */
+/* A rank that sees a failure revokes; ranks that wait for survivors get the error. */
 static void revoked(void) {
     MPI_Comm comm;
     int value, flag = 0;
@@ -246,7 +246,7 @@ static void lost_node(void) {
     }
 }
 
-/* Those who give up leave by MPI_Finalize, and take along those who wait for them. */
+/* Ranks that give up leave by MPI_Finalize, which ends the waits of others for them. */
 static void cascade(void) {
     int value;
     if (rank == last) usleep(50000), die();
@@ -254,7 +254,7 @@ static void cascade(void) {
     FAILS(MPIX_ERR_PROC_FAILED, MPI_Recv(&value, 1, MPI_INT, rank + 1, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
 }
 
-/* One of those who live has handlers that end the job. */
+/* One of the survivors has handlers that end the job. */
 static void fatal(void) {
     int value;
     if (rank == last) usleep(50000), die();

@@ -1,5 +1,12 @@
 //! `check-layers`: the order of docs/ARCHITECTURE.md, enforced. A crate may use only crates below it, and within a crate a part may use
 //! only parts below it.
+//!
+//! Cargo refuses upward imports between crates, but not between folders of a crate. An ordered list of parts per crate is checked against
+//! every path that begins with `crate`, `self` or `super`, in `use` declarations, in code and in macros, except under `#[cfg(test)]`.
+//! `layers/paths.rs` takes these paths from a file's tokens (`proc-macro2`; `syn` would not see into macros). A name that the root
+//! re-exports belongs to the part that it comes from. Imports that went up when the list was made are listed beside it (`upward`); each of
+//! them must exist, so the list only shrinks. A method called on `Engine` is no import: a part's fields are private to it, and
+//! `impl Engine` stays in the parts above `engine` and in `engine` itself.
 
 mod parts;
 mod paths;
@@ -10,7 +17,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
-use parts::House;
+use parts::CrateLayers;
 
 /// Lowest first. Crates that share an entry may not use one another.
 const LAYERS: &[&[&str]] = &[
@@ -29,8 +36,8 @@ const LAYERS: &[&[&str]] = &[
 ];
 
 /// The parts of crates.
-const HOUSES: &[House] = &[
-    House {
+const CRATES: &[CrateLayers] = &[
+    CrateLayers {
         sources: "crates/engine/src",
         order: &[
             &["error", "types", "counters", "tunables", "duties"],
@@ -89,7 +96,7 @@ const HOUSES: &[House] = &[
             ("rma::target", "progress"),
         ],
     },
-    House {
+    CrateLayers {
         sources: "crates/collective/src",
         order: &[
             &["layout", "members", "memory", "polling", "task", "traits", "value"],
@@ -109,7 +116,7 @@ const HOUSES: &[House] = &[
         ],
         upward: &[("link", "shared"), ("team", "shared")],
     },
-    House {
+    CrateLayers {
         sources: "crates/mpi/src",
         order: &[
             &["constants", "counts", "error", "tool", "check"],
@@ -143,7 +150,7 @@ const HOUSES: &[House] = &[
     },
 ];
 
-/// Crates without parts, in which no files may import one another in a circle.
+/// Crates without parts, in which no files may import one another in a cycle.
 const WITHOUT_CIRCLES: &[&str] = &[
     "crates/os/src",
     "crates/fabric/src",
@@ -183,11 +190,11 @@ pub fn run(_arguments: &[String]) -> Result<()> {
     );
     let metadata: Metadata = serde_json::from_slice(&output.stdout).context("cargo metadata's answer")?;
     let mut wrong = violations(&metadata);
-    for house in HOUSES {
-        wrong.extend(parts::violations(house)?);
+    for layers in CRATES {
+        wrong.extend(parts::violations(layers)?);
     }
     for sources in WITHOUT_CIRCLES {
-        wrong.extend(parts::circles(sources)?);
+        wrong.extend(parts::cycles(sources)?);
     }
     if !wrong.is_empty() {
         bail!("{}", wrong.join("\n"));

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, anyhow};
 use super::paths::{self, ModulePath};
 
 /// The parts of one crate.
-pub struct House {
+pub struct CrateLayers {
     /// Its sources, from the root of the repository.
     pub sources: &'static str,
     /// Modules, lowest first: a folder, a file, or a module within one, which then counts by itself. Those of one entry may not use
@@ -25,22 +25,22 @@ pub struct House {
 /// The crate's root in messages.
 const ROOT: &str = "lib";
 
-/// What is wrong with the imports of this crate, one line each.
-pub fn violations(house: &House) -> Result<Vec<String>> {
-    let sources = Path::new(house.sources);
+/// Wrong imports of this crate, one line each.
+pub fn violations(layers: &CrateLayers) -> Result<Vec<String>> {
+    let sources = Path::new(layers.sources);
     let mut files = Vec::new();
     collect(sources, &mut Vec::new(), &mut files)?;
-    Ok(check(house, &files))
+    Ok(check(layers, &files))
 }
 
-/// Files of a crate without parts that import one another in a circle, if there are any: a line.
-pub fn circles(sources: &str) -> Result<Vec<String>> {
+/// Files of a crate without parts that import one another in a cycle, if there are any: a line.
+pub fn cycles(sources: &str) -> Result<Vec<String>> {
     let mut files = Vec::new();
     collect(Path::new(sources), &mut Vec::new(), &mut files)?;
-    Ok(circle(sources, &files).into_iter().collect())
+    Ok(cycle(sources, &files).into_iter().collect())
 }
 
-fn circle(sources: &str, files: &[(ModulePath, String)]) -> Option<String> {
+fn cycle(sources: &str, files: &[(ModulePath, String)]) -> Option<String> {
     let is_file = |module: &[String]| files.iter().any(|(own, _)| own == module);
     let mut imports = BTreeMap::new();
     for (module, text) in files {
@@ -60,7 +60,7 @@ fn circle(sources: &str, files: &[(ModulePath, String)]) -> Option<String> {
             .collect();
         imports.insert(module.clone(), its);
     }
-    // Who imports nothing that is left is in no circle.
+    // A file that imports none of the remaining ones is in no cycle.
     loop {
         let left: BTreeSet<ModulePath> = imports.keys().cloned().collect();
         imports.retain(|_, its| its.iter().any(|file| left.contains(file)));
@@ -71,7 +71,7 @@ fn circle(sources: &str, files: &[(ModulePath, String)]) -> Option<String> {
     let left: Vec<String> = imports.keys().map(|module| module.join("::")).collect();
     (!left.is_empty()).then(|| {
         format!(
-            "{sources}: these import one another in a circle, or import who does: {}",
+            "{sources}: these import one another in a cycle, or import files that do: {}",
             left.join(", ")
         )
     })
@@ -105,9 +105,9 @@ fn collect(folder: &Path, module: &mut ModulePath, files: &mut Vec<(ModulePath, 
     Ok(())
 }
 
-fn check(house: &House, files: &[(ModulePath, String)]) -> Vec<String> {
+fn check(layers: &CrateLayers, files: &[(ModulePath, String)]) -> Vec<String> {
     let heights: BTreeMap<&str, usize> = (0..)
-        .zip(house.order)
+        .zip(layers.order)
         .flat_map(|(height, parts)| parts.iter().map(move |part| (*part, height)))
         .collect();
     let mut wrong = Vec::new();
@@ -115,7 +115,7 @@ fn check(house: &House, files: &[(ModulePath, String)]) -> Vec<String> {
     for (module, text) in files {
         match paths::of(module, text) {
             Ok(named) => imports.push((module, named)),
-            Err(error) => wrong.push(format!("{}: {}: {error}", house.sources, module.join("::"))),
+            Err(error) => wrong.push(format!("{}: {}: {error}", layers.sources, module.join("::"))),
         }
     }
     let reexports = imports
@@ -139,7 +139,7 @@ fn check(house: &House, files: &[(ModulePath, String)]) -> Vec<String> {
         let Some(&own_height) = heights.get(own.as_str()) else {
             wrong.push(format!(
                 "{}: {} is in no part: add {own} to the list in xtask/src/layers.rs",
-                house.sources,
+                layers.sources,
                 module.join("::")
             ));
             continue;
@@ -167,19 +167,19 @@ fn check(house: &House, files: &[(ModulePath, String)]) -> Vec<String> {
                 continue;
             }
             let module = module.join("::");
-            match house.upward.iter().find(|(from, to)| *from == module && *to == its) {
+            match layers.upward.iter().find(|(from, to)| *from == module && *to == its) {
                 Some(known) => drop(used.insert(*known)),
                 None => wrong.push(format!(
                     "{}: {module} must not import {its}: it is not below {own}",
-                    house.sources
+                    layers.sources
                 )),
             }
         }
     }
-    for (from, to) in house.upward.iter().filter(|known| !used.contains(*known)) {
+    for (from, to) in layers.upward.iter().filter(|known| !used.contains(*known)) {
         wrong.push(format!(
             "{}: {from} does not import {to} any more: take it off the list in xtask/src/layers.rs",
-            house.sources
+            layers.sources
         ));
     }
     wrong
@@ -204,7 +204,7 @@ fn has_part_within(first: &str, heights: &BTreeMap<&str, usize>) -> bool {
 mod tests {
     use super::*;
 
-    const HOUSE: House = House {
+    const LAYERS: CrateLayers = CrateLayers {
         sources: "engine",
         order: &[
             &["types"],
@@ -215,7 +215,7 @@ mod tests {
         upward: &[],
     };
 
-    fn wrong(house: &House, files: &[(&str, &str)]) -> Vec<String> {
+    fn wrong(layers: &CrateLayers, files: &[(&str, &str)]) -> Vec<String> {
         let files: Vec<_> = files
             .iter()
             .map(|(module, text)| {
@@ -223,7 +223,7 @@ mod tests {
                 (module.collect(), (*text).to_owned())
             })
             .collect();
-        check(house, &files)
+        check(layers, &files)
     }
 
     #[test]
@@ -239,7 +239,7 @@ mod tests {
             ),
             ("types", "#[cfg(test)] mod tests { use crate::protocol::send; }"),
         ];
-        assert_eq!(wrong(&HOUSE, &files), [""; 0]);
+        assert_eq!(wrong(&LAYERS, &files), [""; 0]);
     }
 
     #[test]
@@ -254,15 +254,15 @@ mod tests {
             "use crate::matching::Queue;",
         ] {
             let files = [("channel::ring", text), ("", "pub use protocol::send::Send;")];
-            assert_eq!(wrong(&HOUSE, &files).len(), 1, "{text}");
+            assert_eq!(wrong(&LAYERS, &files).len(), 1, "{text}");
         }
         assert_eq!(
-            wrong(&HOUSE, &[("protocol::choice::model", "use crate::protocol::send;")]).len(),
+            wrong(&LAYERS, &[("protocol::choice::model", "use crate::protocol::send;")]).len(),
             1
         );
         assert_eq!(
             wrong(
-                &HOUSE,
+                &LAYERS,
                 &[("types", "use crate::ENGINE;"), ("", "static ENGINE: u8 = 0;")]
             )
             .len(),
@@ -277,18 +277,18 @@ mod tests {
             ("", "use other_crate::fail; use protocol::send;"),
             ("protocol::send", ""),
         ];
-        assert_eq!(wrong(&HOUSE, &files), [""; 0]);
+        assert_eq!(wrong(&LAYERS, &files), [""; 0]);
     }
 
     #[test]
-    fn a_circle_of_files_is_found() {
-        let circle_of = |files: &[(&str, &str)]| {
+    fn a_cycle_of_files_is_found() {
+        let cycle_of = |files: &[(&str, &str)]| {
             let split = |module: &str| module.split("::").map(str::to_owned).collect();
             let files: Vec<_> = files
                 .iter()
                 .map(|(module, text)| (split(module), (*text).to_owned()))
                 .collect();
-            circle("cli", &files)
+            cycle("cli", &files)
         };
         let down = [
             ("a", "use super::b::B;"),
@@ -296,31 +296,31 @@ mod tests {
             ("c", ""),
             ("c::d", "fn f() { super::super::c::g() }"),
         ];
-        assert_eq!(circle_of(&down), None);
+        assert_eq!(cycle_of(&down), None);
         let around = [
             ("a", "use super::b::B;"),
             ("b", "use crate::c;"),
             ("c", "use crate::a::A;"),
             ("d", ""),
         ];
-        assert!(circle_of(&around).is_some_and(|line| line.ends_with(": a, b, c")));
+        assert!(cycle_of(&around).is_some_and(|line| line.ends_with(": a, b, c")));
     }
 
     #[test]
     fn what_is_in_no_part_is_wrong() {
-        assert_eq!(wrong(&HOUSE, &[("mystery", "")]).len(), 1);
+        assert_eq!(wrong(&LAYERS, &[("mystery", "")]).len(), 1);
     }
 
     #[test]
     fn known_upward_imports_are_allowed_and_must_exist() {
-        let house = House {
+        let layers = CrateLayers {
             upward: &[("channel::ring", "protocol")],
-            ..HOUSE
+            ..LAYERS
         };
-        assert!(wrong(&house, &[("channel::ring", "use crate::protocol::send;")]).is_empty());
-        assert_eq!(wrong(&house, &[("channel::ring", "use crate::types;")]).len(), 1);
+        assert!(wrong(&layers, &[("channel::ring", "use crate::protocol::send;")]).is_empty());
+        assert_eq!(wrong(&layers, &[("channel::ring", "use crate::types;")]).len(), 1);
         assert_eq!(
-            wrong(&house, &[("channel::cell", "use crate::protocol::send;")]).len(),
+            wrong(&layers, &[("channel::cell", "use crate::protocol::send;")]).len(),
             2
         );
     }
