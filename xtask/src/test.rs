@@ -62,6 +62,9 @@ const PARTS: &[Part] = &[
     sources("layers", |suite, _| {
         suite.step("dependencies point downward", || layers::run(&[]));
     }),
+    sources("words", |suite, _| {
+        suite.step("documents have heads, short lines and plain words", || docs::run(&[]));
+    }),
     sources("generated", |suite, _| {
         suite.step("generated files are current", || generate::run(&["--check".into()]));
     }),
