@@ -849,7 +849,7 @@ fn stopped_in_the_middle_of_one_sided_operations() -> Result<()> {
 }
 
 /// A rank dies while ranks read each other's memory: the result of a call that succeeds is right, although other ranks,
-/// whose calls failed, have written something else there.
+/// where the call failed, have written something else there.
 fn killed_while_memory_is_lent() -> Result<()> {
     let program = compile("lent_and_left")?;
     let kinds = [
@@ -1290,7 +1290,9 @@ fn a_flood_of_strangers_stops_nothing() -> Result<()> {
         let rank = ranks().next().context("a rank")?;
         let socket = job_socket(rank).context("its socket")?;
         let floods = (0..20).map(|_| {
-            let flood = Run::program(compile("deny")?).arg("user").arg(compile("knock")?);
+            let flood = Run::program(compile("deny")?)
+                .arg("user")
+                .arg(compile("idle_connections")?);
             flood.arg(socket.trim_start_matches('@')).words("flood 30").start()
         });
         let floods = floods.collect::<Result<Vec<Running>>>()?;

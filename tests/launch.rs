@@ -671,10 +671,10 @@ fn silent_visitors_keep_nobody_out() -> Result<()> {
     let socket = || children(pid).into_iter().find_map(job_socket);
     within(Duration::from_secs(5), "a rank", || socket().is_some())?;
     let socket = socket().unwrap_or_default();
-    let knock = Run::program(compile("knock")?)
+    let idle = Run::program(compile("idle_connections")?)
         .arg(socket.trim_start_matches('@'))
         .words("60 2");
-    let crowd = knock.start()?;
+    let crowd = idle.start()?;
     std::thread::sleep(Duration::from_millis(1500));
     let used = cpu_time(pid).unwrap_or_default();
     let run = running.finish()?;

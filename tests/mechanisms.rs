@@ -83,7 +83,7 @@ fn an_accumulate_on_scattered_elements_copies_many_at_a_time() -> Result<()> {
     Ok(())
 }
 
-/// Who is killed while a helper copies ends the job, and nobody hangs.
+/// A rank that is killed while a helper copies ends the job, and no rank hangs.
 #[test]
 fn a_helper_outlives_nobody() -> Result<()> {
     let run = Run::mpiexec("-n 2")

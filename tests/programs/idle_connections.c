@@ -1,5 +1,5 @@
-/* knock NAME COUNT SECONDS: connects to the abstract socket NAME of an mpiexec COUNT times, sends nothing, and exits after SECONDS.
- * knock NAME flood SECONDS: connects and closes in a loop for SECONDS. No MPI in here. */
+/* idle_connections NAME COUNT SECONDS: connects to the abstract socket NAME of an mpiexec COUNT times, sends nothing, and exits after SECONDS.
+ * idle_connections NAME flood SECONDS: connects and closes in a loop for SECONDS. No MPI in here. */
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ int main(int argc, char **argv) {
         if (connection < 0 || connect(connection, (struct sockaddr *)&address, size) != 0) {
             /* The job may have ended meanwhile. */
             if (is_flood) return 0;
-            perror("knock");
+            perror("idle_connections");
             return 1;
         }
         if (is_flood) close(connection);

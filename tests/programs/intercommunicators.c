@@ -77,7 +77,7 @@ static void sums_are(int first, int count) {
 
 static void nothing_came(void) { CHECK(recv[0] == -1, "%d", recv[0]); }
 
-/* The last of group `side` is the root. What does not matter to a process is garbage there. */
+/* The last of group `side` is the root. Arguments that do not matter to a process are garbage there. */
 static void rooted(int side) {
     int root_rank = (side == group ? ours : theirs) - 1, here = side == group && me == root_rank, there = side != group;
     int root = here ? MPI_ROOT : there ? root_rank : MPI_PROC_NULL, counts[MOST], displs[MOST];

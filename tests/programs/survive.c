@@ -233,7 +233,7 @@ static void many_revoked(void) {
     meet();
 }
 
-/* A whole node is lost at any time; whose ranks are known to be gone one after the other. */
+/* A whole node is lost at any time; its ranks are reported dead one after the other. */
 static void lost_node(void) {
     MPI_Comm comm = MPI_COMM_WORLD, smaller;
     int class = 0;

@@ -16,7 +16,7 @@ use crate::process::root;
 pub struct Document {
     /// From the root of the repository, with `/`.
     pub path: String,
-    /// What is in it.
+    /// Its content.
     pub text: String,
 }
 

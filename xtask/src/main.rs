@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 mod demo;
+mod docs;
 mod fortran;
 mod fuzz;
 mod generate;

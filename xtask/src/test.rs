@@ -13,7 +13,7 @@ use anyhow::{Result, bail, ensure};
 
 use crate::process::{cargo, quiet, target};
 use crate::tools::{self, Tool};
-use crate::{generate, layers};
+use crate::{docs, generate, layers};
 use outside::{arrays, cmake, files, fortran, imb, mpi4py, mpich, rsmpi, shmem4py};
 use suite::Suite;
 

@@ -1,4 +1,4 @@
-//! The ranks that another launcher has started (PMI-1): `mpiexec --guests RANKS` hands out the job's memory, and watches over them.
+//! The ranks that another launcher has started (PMI-1): the agent (`mpiexec` with `--guests`) hands out the job's memory, and watches over them.
 //!
 //! Rank 0 starts it, detached, and reads the job's nonce from its standard output. It cannot start or reap the ranks, so it
 //! knows them by their connections alone. It ends with the last of them; when it ends before, they do.

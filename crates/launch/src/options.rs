@@ -591,7 +591,7 @@ enum Found {
     Request(Box<Request>),
 }
 
-/// The name behind one or two dashes, if this is an option. What is not UTF-8 is a program.
+/// The name behind one or two dashes, if this is an option. A word that is not UTF-8 is a program.
 fn option_name(argument: &OsString) -> Option<&str> {
     let name = argument.to_str()?.strip_prefix('-')?;
     Some(name.strip_prefix('-').unwrap_or(name)).filter(|name| !name.is_empty())

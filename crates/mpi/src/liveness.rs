@@ -63,7 +63,7 @@ impl Comm {
     }
 }
 
-/// The error of a receive from anybody that may wait for somebody who has failed. It still waits.
+/// The error of a receive from any source that may wait for a failed rank. It still waits.
 #[cold]
 pub(crate) fn pending(dead: Peer) -> Error {
     fail!(

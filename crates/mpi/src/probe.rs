@@ -143,7 +143,8 @@ pub unsafe fn mrecv(
     message: &mut Handle<Message>,
 ) -> Result<Status> {
     let found = find(*message)?;
-    let incoming = Incoming::check_matched(buf, count, datatype, found.name()).map_err(|error| found.blame(error))?;
+    let incoming =
+        Incoming::check_matched(buf, count, datatype, found.name()).map_err(|error| found.with_comm(error))?;
     let buffers = [Given::receives(buf, count, datatype)];
     // SAFETY: the caller's promise.
     let received = ledger::pass_received(buffers, || unsafe { incoming.accept() });

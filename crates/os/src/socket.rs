@@ -344,7 +344,7 @@ mod tests {
         assert!(matches!(receive(&ours, &mut buffer), Ok(Received::Closed)));
     }
 
-    /// Whoever sends more descriptors than are wanted fills nobody's table.
+    /// A sender of more descriptors than are wanted does not fill the receiver's table.
     #[test]
     fn descriptors_that_nobody_wants_are_closed() {
         let [ours, theirs] = pair();

@@ -13,7 +13,7 @@
 //!
 //! # Ordering
 //! A box is claimed by an acquire of what freed it; posting releases the question, taking acquires it; the answer releases what was done
-//! and answered, and finding it acquires that. Only one of *take* and *withdraw* gets a posted box: both compare and swap. Who has freed a box
+//! and answered, and finding it acquires that. Only one of *take* and *withdraw* gets a posted box: both compare and swap. The target that has freed a box
 //! that was left to it has released what was done, which [`Mailbox::left`] acquires.
 //!
 //! # Safety
@@ -289,7 +289,7 @@ mod tests {
         place.leave(turn);
         let first = place.left();
         assert!(first.is_some() && place.claim(8).is_none() && !place.withdraw(&turn));
-        assert!(!place.reclaim(|_| true), "whoever lives");
+        assert!(!place.reclaim(|_| true), "the origin lives");
         let taken = place.take().expect("left");
         assert!(place.left() == first && place.take().is_none() && !place.reclaim(|_| true));
         place.give_answer(taken, Answered::Done);

@@ -649,7 +649,7 @@ impl Segment {
         Ok(Offset(at))
     }
 
-    /// Put memory behind whole pages that were taken. What has memory keeps it. Blocks as [`Self::allocate`]; on an error, some may have been found.
+    /// Put memory behind whole pages that were taken. Pages with memory keep it. Blocks as [`Self::allocate`]; on an error, some may have been found.
     pub fn back(&self, at: Offset, length: u64) -> Result<(), Error> {
         match self.is_in_pool(at) {
             // The pool is beside the memory that others could have.

@@ -38,7 +38,7 @@ pub enum Direction {
     Inout,
 }
 
-/// What is passed.
+/// The form of the argument.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shape {
     /// A value.

@@ -24,6 +24,7 @@ const TOPICS: &[&str] = &[
     "threads",
     "collectives",
     "one-sided",
+    "files",
     "network",
     "launcher",
     "failures",
@@ -49,7 +50,7 @@ struct Page {
     includes: Vec<u32>,
 }
 
-/// What is wrong with pages, the index, and citations of both. Writes the index first, if asked to.
+/// Errors of pages, the index, and citations of both. Writes the index first, if asked to.
 pub fn check(root: &Path, documents: &[Document], write: bool) -> Result<Vec<String>> {
     let mut wrong = Vec::new();
     let mut pages = BTreeMap::new();
@@ -174,7 +175,7 @@ fn parse(document: &Document) -> Result<Page> {
 
 /// A title as a file name.
 fn slug(title: &str) -> String {
-    let lower = title.to_lowercase();
+    let lower = title.to_lowercase().replace('\'', "");
     let words = lower
         .split(|letter: char| !letter.is_ascii_alphanumeric())
         .filter(|word| !word.is_empty());

@@ -50,7 +50,7 @@ const RULES: &[Rule] = &[
         instead: "are batched, is next to, round",
     },
     Rule {
-        pattern: r"(?i)\b(?:for ever|nonetheless|hence|thereby|whence|thereof|be it|save for|else it is|so long as it|as long as somebody)\b",
+        pattern: r"(?i)\b(?:for ever|nonetheless|hence|thereby|thereof|save for|else it is|so long as it|as long as somebody)\b",
         instead: "without limit, still, so, except for, otherwise",
     },
 ];
@@ -62,6 +62,7 @@ const PLACES: &[&str] = &[
     "crates",
     "docs",
     "examples",
+    "fortran",
     "fuzz",
     "include",
     "kmod",

@@ -32,7 +32,7 @@ pub struct Experiment {
     /// About how long each of them measures.
     pub seconds: f64,
     /// A launch that prints nothing for so long is ended.
-    pub patience: Duration,
+    pub silence_limit: Duration,
     /// How often each library is launched, unless said otherwise.
     pub launches: u32,
     /// What to compare with beside the other libraries.

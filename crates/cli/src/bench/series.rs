@@ -274,7 +274,7 @@ fn one_launch(
             experiment.program,
             experiment.model.filter(|_| library.name == Name::Isthmus),
             &arguments(experiment, run, &cells),
-            experiment.patience,
+            experiment.silence_limit,
         ) {
             Ok(finished) => {
                 let readings = experiment.read(&finished, index);

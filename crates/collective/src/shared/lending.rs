@@ -15,7 +15,7 @@ use crate::error::Result;
 pub(super) struct Loan {
     /// The last step that it is posted for.
     pub step: Step,
-    /// Who reads it; `None`: everyone.
+    /// The reader; `None`: all.
     pub(super) reader: Option<usize>,
 }
 

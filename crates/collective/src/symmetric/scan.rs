@@ -22,7 +22,7 @@ impl Group<'_> {
                 false => self.array_of(member, round.word(member, 0), length),
             })
             .collect();
-        // Others may read the source until the next round, and `dest` may be it.
+        // Others may read the source until the next round, which may be `dest`.
         let mut result = vec![0_u8; length];
         // SAFETY: every member has as many elements, and leaves them alone until the end.
         unsafe { combine.all(sources.len(), |member| sources[member], result.as_mut_ptr(), count) };

@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use isthmus_engine::{Entered, Mode};
 
 use super::staging::{Arriving, Leaving};
-use super::{Flight, Incoming, Outgoing};
+use super::{Incoming, Outgoing, Started};
 use crate::check;
 use crate::comm::Comm;
 use crate::datatype::Datatype;

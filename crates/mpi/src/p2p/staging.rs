@@ -181,8 +181,8 @@ impl<'a> Outgoing<'a> {
     /// Start to send these bytes of the message.
     ///
     /// # Safety
-    /// The buffer must be readable where the datatype says until the flight is over.
-    pub(super) unsafe fn begin_part(&self, inside: &mut Entered, bytes: Range<usize>) -> Result<Flight> {
+    /// The buffer must be readable where the datatype says until the started is over.
+    pub(super) unsafe fn begin_part(&self, inside: &mut Entered, bytes: Range<usize>) -> Result<Started> {
         let mut part = *self;
         part.bytes = bytes.len();
         let Some(datatype) = self.layout else {
@@ -191,10 +191,10 @@ impl<'a> Outgoing<'a> {
             return unsafe { part.begin(inside) };
         };
         let lasting = Arc::new(Elements::part(self.buf.cast_mut(), self.count, datatype, &bytes));
-        // SAFETY: the flight keeps the elements, and the caller the buffer, until the operation is complete.
+        // SAFETY: the started keeps the elements, and the caller the buffer, until the operation is complete.
         let op = unsafe { part.post_elements(inside, &*lasting) }?;
         let kept = Kept::Elements(lasting);
-        Ok(Flight { op, kept })
+        Ok(Started { op, kept })
     }
 
     /// `None`: the buffer may be reused already.
@@ -277,8 +277,8 @@ impl<'a> Incoming<'a> {
     /// Start to receive what belongs to these bytes of the whole.
     ///
     /// # Safety
-    /// The buffer must be writable where the datatype says until the flight is over.
-    pub(super) unsafe fn begin_part(&self, inside: &mut Entered, bytes: Range<usize>) -> Result<Flight> {
+    /// The buffer must be writable where the datatype says until the started is over.
+    pub(super) unsafe fn begin_part(&self, inside: &mut Entered, bytes: Range<usize>) -> Result<Started> {
         let mut part = *self;
         part.bytes = bytes.len();
         let Some(datatype) = self.layout else {
@@ -287,10 +287,10 @@ impl<'a> Incoming<'a> {
             return unsafe { part.begin(inside) };
         };
         let lasting = Arc::new(Elements::part(self.buf, self.count, datatype, &bytes));
-        // SAFETY: the flight keeps the elements, and the caller the buffer, until the operation is complete.
+        // SAFETY: the started keeps the elements, and the caller the buffer, until the operation is complete.
         let op = unsafe { part.post_elements(inside, &*lasting) }?;
         let kept = Kept::Elements(lasting);
-        Ok(Flight { op, kept })
+        Ok(Started { op, kept })
     }
 
     /// `None`: there is nothing to wait for.

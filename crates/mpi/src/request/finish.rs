@@ -47,7 +47,7 @@ fn finish_checked(inside: &mut Entered, request: &mut Handle<Request>) -> Result
     }
     ledger::end(before, is_gone, result).map_err(|error| {
         let scope = scope.or_else(|| comm_of(inside, context?));
-        blame(error, scope)
+        with_comm(error, scope)
     })
 }
 

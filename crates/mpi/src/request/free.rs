@@ -3,7 +3,7 @@
 use isthmus_engine::{Entered, enter, wait_until};
 
 use super::finish::finish;
-use super::{Look, Plain, REQUEST_NULL, REQUESTS, Request, Work, blame, generalized, look, scope_inside};
+use super::{Look, Plain, REQUEST_NULL, REQUESTS, Request, Work, generalized, look, scope_inside, with_comm};
 use crate::check::{self, sites};
 use crate::error::Result;
 use crate::fail;

@@ -3,7 +3,7 @@
 use isthmus_engine::{Entered, enter};
 
 use super::background;
-use super::{Operation, Plain, REQUESTS, Request, Work, blame, launch_inside, scope};
+use super::{Operation, Plain, REQUESTS, Request, Work, launch_inside, scope, with_comm};
 use crate::check;
 use crate::comm::Comm;
 use crate::error::{Error, Result};

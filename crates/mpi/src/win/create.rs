@@ -367,7 +367,7 @@ pub fn win_free(handle: Handle<Win>) -> Result<()> {
     }
     win.attributes.clear(handle)?;
     let kept = win.end_loans(|_| true);
-    // Whatever comes of it, the others wait for us.
+    // In any case the others wait for us.
     let flushed = win.flow.flush_all();
     let met = win.meet(Meeting::Free);
     let is_whole = met.is_ok();

@@ -71,7 +71,7 @@ impl Default for Known {
 }
 
 impl Hints {
-    /// What an info brings to a new window. What is not known, or not understood, is ignored, but for an alignment, which cannot be.
+    /// What an info brings to a new window. Unknown or malformed hints are ignored, except for an alignment, which cannot be.
     pub fn of(info: Option<&Info>) -> Result<Self> {
         let hints = Self::default();
         if let Some(info) = info {

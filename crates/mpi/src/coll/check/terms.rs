@@ -124,7 +124,7 @@ pub fn text_in(words: &[u64]) -> String {
     String::from_utf8_lossy(&bytes).trim_end_matches('\0').to_owned()
 }
 
-/// What a call was made with. What is not said is not compared.
+/// What a call was made with. Absent terms are not compared.
 pub(crate) struct Terms {
     root: Option<Root>,
     op: Option<&'static str>,
