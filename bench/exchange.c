@@ -7,7 +7,7 @@
  * MPI_Waitall, as halo exchanges do. --torus: the same with the neighbours in a torus of two dimensions (MPI_Dims_create).
  * With --real what goes out is rewritten before, and what comes in is read after each exchange.
  *
- * With more ranks than CPUs this shows how a library waits: whoever has to run next is the one that has no CPU.
+ * With more ranks than CPUs this shows how a library waits: the rank that has to run next has no CPU.
  * Data is checked before and after the timing of each size. */
 #define _GNU_SOURCE
 #include "mpi_measure.h"

@@ -56,7 +56,7 @@ static inline double taken_since(double begin)
     return us;
 }
 
-/* The kernel is at work: who hears nothing for long takes us for dead. */
+/* The kernel is at work: a watchdog that sees no output for long takes us for dead. */
 static inline void still_here(const char *kernel, int iteration)
 {
     if (rank == 0) {

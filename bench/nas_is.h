@@ -10,7 +10,7 @@ enum { IS_ITERATIONS = 10, IS_TESTS = 5, IS_BUCKETS = 1024 };
 static const struct is_class {
     int keys_log, most_log;
     int index[IS_TESTS], rank[IS_TESTS];
-    /* What is added to the published rank, per iteration: its sign, and what is subtracted from the iteration's number. */
+    /* The term added to the published rank, per iteration: its sign, and the number subtracted from the iteration's. */
     int sign[IS_TESTS], less[IS_TESTS];
 } is_classes[] = {
     {16, 11, {48427, 17148, 23627, 62548, 4431}, {0, 18, 346, 64917, 65463}, {1, 1, 1, -1, -1}, {0, 0, 0, 0, 0}},

@@ -46,7 +46,7 @@ static void *by_thread(void *index)
         uint64_t word = next(&state) % words;
         atomic_fetch_xor_explicit(&parts[word / share][word % share], state, memory_order_acq_rel);
     }
-    /* The last one to end counts, by its own clock: whoever waits for the threads gets a CPU when it gets one. */
+    /* The last one to end counts, by its own clock: the thread that joins them may get its CPU late. */
     pthread_barrier_wait(&together);
     took[(intptr_t)index] = now_us() - start;
     return NULL;

@@ -72,7 +72,7 @@ int main(int argc, char **argv)
                 snprintf(fields, sizeof fields, "operation=%s size=%d", kinds[k].kind, size);
                 compare("shmem_rma", fields, kinds[k].work, kinds[k].floor, 1, a.seconds * 1e6 / a.count);
             }
-    /* What was put is there. */
+    /* The data of the put is there. */
     memset(here, 7, room);
     shmem_barrier_all();
     if (shmem_my_pe() == 0)

@@ -52,7 +52,7 @@ extern int ARMCI_Free_local(void *ptr);
 extern void ARMCI_Set_shm_limit(unsigned long shmemlimit);
 extern int ARMCI_Uses_shm(void);
 
-/* Not collective: one process allocates, and gives the meminfo to those who shall use the memory. */
+/* Not collective: one process allocates, and gives the meminfo to the processes that use the memory. */
 typedef struct armci_meminfo_ds {
     char *armci_addr;
     char *addr;

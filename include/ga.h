@@ -1,7 +1,7 @@
 /* Global Arrays for C: distributed dense arrays with one-sided access. Source-compatible with the header of Global Arrays 5.9.
  *
  * Dimensions are in C's order, indexes begin at 0, patches include both corners. ld[d] is the extent of dimension d + 1 in the
- * program's buffer. What is wrong ends the job with a line that names the routine, the array and the index, unless a handler that was
+ * program's buffer. A mistake ends the job with a line that names the routine, the array and the index, unless a handler that was
  * set by GA_Set_error_handler leaves first. What each function does, and what is not there: docs/ga.md. */
 #ifndef ISTHMUS_GA_H
 #define ISTHMUS_GA_H

@@ -16,7 +16,7 @@ extern "C" {
 #define ARMCI_FLOAT -306
 #define ARMCI_DOUBLE -307
 
-/* Who takes part: all; those of this node; the first of each node. */
+/* The members: all processes; those of this node; the first of each node. */
 #define SCOPE_ALL 333
 #define SCOPE_NODE 337
 #define SCOPE_MASTERS 339
@@ -48,7 +48,7 @@ extern void armci_msg_llgop(long long *x, int n, char *op);
 extern void armci_msg_fgop(float *x, int n, char *op);
 extern void armci_msg_dgop(double *x, int n, char *op);
 
-/* The n bytes of the process whose first element is the "max" or "min" of those who contribute. */
+/* The n bytes of the process whose first element is the "max" or "min" of all contributions. */
 #define armci_msg_sel(x, n, op, type, contribute) armci_msg_sel_scope(SCOPE_ALL, (x), (n), (op), (type), (contribute))
 extern void armci_msg_sel_scope(int scope, void *x, int n, char *op, int type, int contribute);
 

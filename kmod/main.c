@@ -74,7 +74,7 @@ static int isthmus_join(struct isthmus_file *file, const struct isthmus_join *jo
 		error = -EBUSY;
 	} else {
 		memcpy(file->key, join->key, ISTHMUS_KEY);
-		/* Read without the lock by who copies. */
+		/* Read without the lock by copying processes. */
 		smp_store_release(&file->joined, true);
 	}
 	mutex_unlock(&file->lock);
@@ -113,7 +113,7 @@ static int isthmus_copy(struct isthmus_file *file, struct isthmus_copy *copy)
 		error = -EINVAL;
 	} else if (copy->flags & later) {
 		error = work.length > ISTHMUS_COPY_MAX ? -EINVAL : isthmus_copy_later(file, &work, copy->status);
-		/* Whatever is left in `work` is ours. */
+		/* The rest of `work` is ours. */
 	} else {
 		work.length = min_t(u64, work.length, ISTHMUS_COPY_MAX);
 		error = isthmus_copy_now(&work);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Regions and their cookies: who may copy what. */
+/* Regions, their cookies, and the access rules. */
 #include <linux/hashtable.h>
 #include <linux/random.h>
 #include <linux/sched/coredump.h>

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use isthmus_tests::{Run, compile_in, full, prefix, programs, scratch};
 use libtest_mimic::{Arguments, Failed, Trial};
 
-/// What is done wrong on two ranks, and what the line about it must say.
+/// Mistakes on two ranks, and the line that each must print.
 const WRONG: [(&str, &[&str]); 33] = [
     ("before", &["ARMCI_Put", "not initialized"]),
     ("wild", &["rank 0", "ARMCI_Put", "dst=0x10", "process 1"]),

@@ -397,7 +397,7 @@ fn denied_single_copy_changes_speed_only() -> Result<()> {
         .map(drop)
 }
 
-/// Who cannot fence for others, or cannot be fenced for, still loses no wake: not by short sleeps, which would take CPU time and
+/// A rank that cannot fence for others, or cannot be fenced for, still loses no wake: not by short sleeps, which would take CPU time and
 /// show in the counter, but since those fence who can.
 fn no_wake_is_lost_without_membarrier() -> Result<()> {
     let (deny, wakes) = (compile("deny")?, compile("wakes")?);
@@ -483,7 +483,7 @@ fn memory_that_is_nearly_gone() -> Result<()> {
         if run.code == Some(0) {
             ensure!(run.err.is_empty(), "{what}");
         } else {
-            // Whoever the kernel picks: a rank, or mpiexec itself, whose ranks end with it.
+            // The kernel picks a rank, or mpiexec itself, whose ranks end with it.
             ensure!(limit <= peak, "{what}");
             ensure!(
                 matches!(run.code, Some(137) | None) && run.err.lines().count() <= 1,
@@ -532,7 +532,7 @@ fn a_quota_below_the_number_of_cpus() -> Result<()> {
     let group = ControlGroup::with_cpus(cpus - 1).context("making a cgroup")?;
     let run = group.run(command("mpiexec")).words("-n").arg(cpus.to_string());
     run.arg(&quota).words("shared").succeed()?;
-    // The same ranks outside: nothing else makes them give way.
+    // The same ranks outside: nothing else makes them yield.
     Run::mpiexec("-n")
         .arg(cpus.to_string())
         .arg(&quota)
@@ -768,7 +768,7 @@ fn killed_in_the_middle_of_windows() -> Result<()> {
                 );
                 ensure!(run.code == Some(137) && deaths(&run) == 1, "{what}");
                 ensure!(survivors == ranks - 1, "{what}");
-                // Whoever takes the lock over says so, once.
+                // The rank that takes the lock over says so, once.
                 let freed = run.err.matches("died while it had a lock on").count();
                 ensure!(scenario != "holder" || freed == 1, "{what}");
             }
@@ -848,8 +848,8 @@ fn stopped_in_the_middle_of_one_sided_operations() -> Result<()> {
     Ok(())
 }
 
-/// Somebody dies while ranks read each other's memory: what a call gives to those for whom it succeeds is right, although others,
-/// who got an error, have written something else there.
+/// A rank dies while ranks read each other's memory: the result of a call that succeeds is right, although other ranks,
+/// where the call failed, have written something else there.
 fn killed_while_memory_is_lent() -> Result<()> {
     let program = compile("lent_and_left")?;
     let kinds = [
@@ -990,7 +990,7 @@ fn memory_of_the_job_is_refused_in_the_middle_of_collectives() -> Result<()> {
                 run.code, run.out, run.err
             );
             // The end of MPI, and whoever has nothing to answer with, cannot do without.
-            // Who wants errors returned gets MPI_ERR_NO_MEM from MPI_Finalize (docs/decisions/0052).
+            // A program whose error handler returns gets MPI_ERR_NO_MEM from MPI_Finalize (docs/decisions/0052).
             let refused = ["out of memory for communication", "(code 39)"];
             let ended = run.code != Some(0) && refused.iter().any(|said| run.err.contains(said));
             ensure!(ended || run.code == Some(0) && survivors == ranks, "{what}");
@@ -1172,7 +1172,7 @@ fn few_descriptors_are_named_and_small_stacks_are_enough() -> Result<()> {
         command("mpiexec").display().to_string(),
         compile("collectives")?.display().to_string(),
     );
-    // Whatever has started the tests may have left descriptors open.
+    // The process that started the tests may have left descriptors open.
     const CLOSED: &str = "exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-";
     let everybody = |limit: &str| {
         Run::program("sh")
@@ -1290,7 +1290,9 @@ fn a_flood_of_strangers_stops_nothing() -> Result<()> {
         let rank = ranks().next().context("a rank")?;
         let socket = job_socket(rank).context("its socket")?;
         let floods = (0..20).map(|_| {
-            let flood = Run::program(compile("deny")?).arg("user").arg(compile("knock")?);
+            let flood = Run::program(compile("deny")?)
+                .arg("user")
+                .arg(compile("idle_connections")?);
             flood.arg(socket.trim_start_matches('@')).words("flood 30").start()
         });
         let floods = floods.collect::<Result<Vec<Running>>>()?;

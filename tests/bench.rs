@@ -51,7 +51,7 @@ fn may_copy() -> Result<(), &'static str> {
     let known = Run::program(command("isthmus")).words("info --protocols").succeed();
     match known {
         Ok(known) if known.out.contains("cma is closed") => Err("single copies are refused"),
-        // What is wrong with it, the test says.
+        // The test tells its defects.
         _ => Ok(()),
     }
 }
@@ -301,7 +301,7 @@ fn an_interrupted_page_has_what_is_there() -> Result<()> {
     Ok(())
 }
 
-/// Targets are for those who work on the library; a page that cannot be written is said before anything is measured; nothing is
+/// Targets are for developers of the library; a page that cannot be written is said before anything is measured; nothing is
 /// installed that nobody asked for.
 fn what_is_asked_for_is_shown() -> Result<()> {
     let bench = |words: &str| Run::program(command("isthmus")).words("bench").words(words);
@@ -360,7 +360,7 @@ fn wrong_cells_are_refused() -> Result<()> {
     Ok(())
 }
 
-/// Who has seen enough closes the pipe: no error of anybody's.
+/// A reader that has seen enough closes the pipe: that is no error.
 fn a_reader_may_leave() -> Result<()> {
     // Longer than what a pipe takes with nobody reading.
     let isthmus = command("isthmus").display().to_string();
@@ -476,7 +476,7 @@ fn ranks_for_rules() -> [usize; 2] {
 
 /// The rules that there are, as the library itself says when it is told to leave out one that there is not.
 fn known_rules() -> Result<Vec<String>> {
-    // Who waits where ranks share CPUs asks for one.
+    // A waiting rank asks for a CPU where ranks share them.
     let run = Run::mpiexec(&format!("-n {}", ranks_for_rules()[1])).arg(compile("attributes")?);
     let run = run.env("ISTHMUS_WITHOUT", "pigeons").succeed()?;
     let (_, known) = run
@@ -490,7 +490,7 @@ fn known_rules() -> Result<Vec<String>> {
         .collect())
 }
 
-/// What is in front of the measured calls of the ranks below: it writes down what each of them leaves out, and spoils what comes where that is
+/// A wrapper in front of the measured calls of the ranks below: it records what each of them leaves out, and spoils received data where that is
 /// SPOILED.
 const IN_FRONT: &str = r#"
 #include <mpi.h>

@@ -154,7 +154,7 @@ fn with_what_is_no_argument_at_all() -> Result<()> {
     Ok(())
 }
 
-/// Windows: accesses outside an epoch and outside the window, conflicting ones, fences that do not go together; and nothing else.
+/// Windows: accesses outside an epoch and outside the window, conflicting ones, fences that do not match; and nothing else.
 #[test]
 fn what_is_wrong_with_windows() -> Result<()> {
     let finished = Run::mpiexec("-n 2")
@@ -198,7 +198,7 @@ fn what_is_wrong_with_windows() -> Result<()> {
     Ok(())
 }
 
-/// What is right with windows is not complained about: random operations, which never conflict.
+/// Correct operations on windows are not reported: random operations, which never conflict.
 #[test]
 fn what_is_right_with_windows() -> Result<()> {
     let run = Run::mpiexec("-n 3").arg(compile("win_random")?).words("7 60");

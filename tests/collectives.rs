@@ -85,7 +85,7 @@ fn check(rules: &str, topology: Option<&str>, ranks: u32, seed: u32, calls: &mut
     Ok(())
 }
 
-/// The checker with each of the wishes on each machine. Each algorithm that needs some of `needs` (no matter what, if that is
+/// The checker with each of the requested algorithms on each machine. Each algorithm that needs some of `needs` (no matter what, if that is
 /// nothing), and nothing of `missing`, must have done a call.
 fn check_all(machines: Machines<'_>, needs: Traits, missing: Traits) -> Result<()> {
     let mut calls = BTreeMap::new();

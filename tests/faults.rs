@@ -9,7 +9,7 @@ use isthmus_tests::{Finished, Run, Running, children, command, compile, full, na
 
 const STRUCK: &str = "injected fault";
 
-/// What is injected, and what the one line of each process that meets it says; `None`: nothing.
+/// The injected fault, and the one line of each process that meets it; `None`: nothing.
 type Case = (&'static str, Option<&'static str>);
 
 /// Each rank tells of every copy, so that it is known that the fault struck.
@@ -481,7 +481,7 @@ fn goes_on(running: Running, fault: &str, must_stop: bool) -> Result<()> {
     Ok(())
 }
 
-/// Whoever claims a receive may be refused, from the start or in the middle: the rest comes another way.
+/// The process that claims a receive may be refused, from the start or in the middle: the rest comes another way.
 #[test]
 fn claims_are_refused() -> Result<()> {
     for fault in [

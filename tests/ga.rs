@@ -87,7 +87,7 @@ fn main() -> ExitCode {
 const LAPACK: &str = "liblapack.so.3";
 const SCALAPACK: &str = "libscalapack-mpich.so.2.2";
 
-/// Does the loader know a library? What is not installed cannot be tried.
+/// Does the loader know a library? A library that is not installed is skipped.
 fn is_found(file: &str) -> bool {
     let cache = Command::new("/sbin/ldconfig").arg("-p").output();
     cache.is_ok_and(|said| String::from_utf8_lossy(&said.stdout).contains(file))

@@ -332,7 +332,7 @@ fn an_abort_of_some_ends_these_only() -> Result<()> {
         assert_eq!(survived, left, "{scenario}: {}{}", run.out, run.err);
         assert_eq!(run.err.lines().count(), 1, "{scenario}: {}", run.err);
     }
-    // Who waits for a member, and has a handler that ends the job, does so.
+    // A rank that waits for a member, and has a handler that ends the job, ends it.
     let run = Run::mpiexec("-n 4").arg(&program).words("waited").finish()?;
     assert_eq!((run.code, run.out.as_str()), (Some(7), ""), "{}", run.err);
     assert!(run.err.contains("MPIX_ERR_PROC_FAILED"), "{}", run.err);
@@ -358,7 +358,7 @@ fn timeout() -> Result<()> {
         .arg(compile("act")?)
         .words("all hang")
         .finish()?;
-    // What has happened, and what each rank waited for.
+    // The failure, and the call in which each rank waited.
     assert_eq!((run.code, own_lines(&run).len()), (Some(124), 3), "{}", run.err);
     assert!(run.took < Duration::from_secs(2), "{:?}", run.took);
     assert_eq!(Run::mpiexec("--timeout 30 -n 2 true").finish()?.code, Some(0));
@@ -406,7 +406,7 @@ fn signals_are_passed_on() -> Result<()> {
     Ok(())
 }
 
-/// By this process, hence by those it starts.
+/// By this process, and so by its children.
 fn is_hangup_ignored() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -478,7 +478,7 @@ fn oversubscription_and_options_of_others() -> Result<()> {
     Ok(())
 }
 
-/// What cannot be reached is named, with a cure, and nothing is left.
+/// An unreachable host is named, with a cure, and nothing is left.
 #[test]
 fn a_host_that_cannot_be_reached() -> Result<()> {
     for (launcher, cure) in [("/no/such/launcher", "--launcher"), ("false", "log in")] {
@@ -671,10 +671,10 @@ fn silent_visitors_keep_nobody_out() -> Result<()> {
     let socket = || children(pid).into_iter().find_map(job_socket);
     within(Duration::from_secs(5), "a rank", || socket().is_some())?;
     let socket = socket().unwrap_or_default();
-    let knock = Run::program(compile("knock")?)
+    let idle = Run::program(compile("idle_connections")?)
         .arg(socket.trim_start_matches('@'))
         .words("60 2");
-    let crowd = knock.start()?;
+    let crowd = idle.start()?;
     std::thread::sleep(Duration::from_millis(1500));
     let used = cpu_time(pid).unwrap_or_default();
     let run = running.finish()?;
@@ -862,7 +862,7 @@ fn deaths_in_the_first_moments_are_survived_by_those_who_want_to() -> Result<()>
         let survived = run.out.lines().filter(|line| *line == "survived").count();
         assert_eq!((survived, run.code), (2, Some(137)), "{what}: {}{}", run.out, run.err);
     }
-    // Whoever asks for it is never ended.
+    // A job that asks for it is never ended.
     let run = Run::mpiexec("-disable-auto-cleanup -n 2 sh -c")
         .arg("if [ $ISTHMUS_RANK = 0 ]; then exit 3; fi; sleep 0.7; echo here")
         .finish()?;

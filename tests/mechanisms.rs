@@ -83,7 +83,7 @@ fn an_accumulate_on_scattered_elements_copies_many_at_a_time() -> Result<()> {
     Ok(())
 }
 
-/// Who is killed while a helper copies ends the job, and nobody hangs.
+/// A rank that is killed while a helper copies ends the job, and no rank hangs.
 #[test]
 fn a_helper_outlives_nobody() -> Result<()> {
     let run = Run::mpiexec("-n 2")
@@ -97,7 +97,7 @@ fn a_helper_outlives_nobody() -> Result<()> {
     Ok(())
 }
 
-/// What was measured is done, size by size; what makes no sense is told of once, and ignored.
+/// The measured choice is followed, size by size; an invalid line is reported once, and ignored.
 #[test]
 fn a_tuning_file_is_followed() -> Result<()> {
     let file = std::env::temp_dir().join(format!("isthmus-tuning-{}", std::process::id()));

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use isthmus_tests::{Run, command, folder, full, scratch};
 use libtest_mimic::{Arguments, Failed, Trial};
 
-/// What is done wrong, on how many PEs, what the line must say, and the exit code.
+/// A mistake, the number of PEs, the text of its line, and the exit code.
 const BAD: [(&str, &str, &[&str]); 17] = [
     ("pe", "2", &["shmem_int_p", "pe=2"]),
     ("negative", "2", &["shmem_int_get", "pe=-1"]),

@@ -135,7 +135,7 @@ pub fn full_and_empty_are_no_errors(kind: Kind) {
     }
 }
 
-/// Who does not lend has its buffer back at once.
+/// A sender that does not lend has its buffer back at once.
 pub fn lent_is_what_it_says(kind: Kind) {
     let mut ends = open(kind);
     let (from, to) = (Region::new(8192), Region::new(8192));
@@ -183,7 +183,7 @@ pub fn holes_are_found(kind: Kind) {
     drop(to);
 }
 
-/// What was fed before the sender ended is drained; then it is an error.
+/// Data fed before the sender ended is drained; then it is an error.
 pub fn an_end_is_an_error(kind: Kind) {
     let mut ends = open(kind);
     let (from, to) = (Region::new(8192), Region::new(8192));

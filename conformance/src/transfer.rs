@@ -323,7 +323,7 @@ pub fn holes_are_found<P: Pair>() {
                         "pushed before the hole"
                     );
                 });
-                // What lies before the hole is as good as ever.
+                // The bytes before the hole are valid.
                 assert_eq!(pull(&pair, &local, here, &there, &(from..from + 500)), Ok(()));
             }
         }

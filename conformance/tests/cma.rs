@@ -171,7 +171,7 @@ fn a_recycled_id_is_not_the_peer() {
     panic!("the id never came back");
 }
 
-/// Memory that the peer itself may only read is a hole for those who write.
+/// Memory that the peer itself may only read is a hole for writers.
 #[test]
 fn what_is_read_only_there_is_not_written() {
     let child = Child::new(16384, |there| {

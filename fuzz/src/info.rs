@@ -3,7 +3,7 @@
 use crate::calls::{Abi, Library};
 use crate::input::Input;
 
-/// Keys and values that mean something, for those who draw texts.
+/// Keys and values that mean something, for the generator of texts.
 pub const WORDS: &[&str] = &[
     "mpi_assert_no_any_tag",
     "mpi_assert_no_any_source",
@@ -179,7 +179,7 @@ impl<'a> World<'a> {
         if self.call("MPI_Info_set", &[info, key, value]) != 0 {
             return;
         }
-        // What was set is there, but for the blanks around it.
+        // The value set is there, without the blanks around it.
         let mut flag = 0;
         let mut length = 0;
         let code = self.call("MPI_Info_get_valuelen", &[info, key, at(&mut length), at(&mut flag)]);

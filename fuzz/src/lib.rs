@@ -70,7 +70,7 @@ pub fn replay_other(name: &str, other: &str) -> usize {
         .collect();
     files.sort();
     for file in &files {
-        // What is printed last names the culprit, even if it ends the process.
+        // The last line printed names the culprit, even if it ends the process.
         println!("{}", file.display());
         (target.feed)(&std::fs::read(file).expect("an input"));
     }

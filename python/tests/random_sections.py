@@ -142,7 +142,7 @@ counter = ga.zeros(1, np.int64)
 mine = [counter.read_inc(0) for _ in range(100)]
 ga.sync()
 check(counter[0] == 100 * ga.size() and mine == sorted(set(mine)), "read_inc")
-# What is wrong is an exception.
+# A mistake is an exception.
 for wrong, key, new in [(IndexError, 3, None), (IndexError, (0, 0), None), (TypeError, "x", None), (TypeError, 0, 1.5), (ValueError, slice(0, 1), [1, 2])]:
     try:
         counter[key] if new is None else counter.__setitem__(key, new)

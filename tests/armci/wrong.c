@@ -1,4 +1,4 @@
-// What is wrong ends the job with a line that names call, pointer and process: the argument says what to do.
+// A mistake ends the job with a line that names call, pointer and process: the argument says what to do.
 #include <message.h>
 #include <signal.h>
 #include <string.h>

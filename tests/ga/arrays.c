@@ -302,7 +302,7 @@ static void handles(void)
     int g = NGA_Create_config(C_INT, 1, (int[]){100}, "half", NULL, color);
     GA_Fill(g, &(int){me % 2 + 1});
     CHECK(GA_Idot(g, g) == 100 * (me % 2 + 1) * (me % 2 + 1) && members == (size + 1 - me % 2) / 2);
-    // Who is not in the group has nothing of it.
+    // A process outside the group owns no part of it.
     if (members < size) {
         int lo, hi;
         NGA_Distribution(g, size - 1, &lo, &hi);

@@ -422,7 +422,7 @@ static void of_others(const int g)
     GA_Destroy(g);
 }
 
-/* What goes to the standard output while `show` is called; the first process's. */
+/* The standard output of the first process while `show` is called. */
 static void captured(char *text, size_t room, void (*show)(int), int g)
 {
     FILE *file = tmpfile();

@@ -69,7 +69,7 @@ static number some(int type)
     return value;
 }
 
-// All processes throw the same dice; who adds an element is thrown, too. Some places get several elements.
+// All processes throw the same dice; the process that adds an element is thrown, too. Some places get several elements.
 static int make(int type, int wide, int rows, int columns, number *dense, char *there)
 {
     int s = wide ? NGA_Sprs_array_create64(rows, columns, type) : NGA_Sprs_array_create(rows, columns, type);

@@ -109,7 +109,7 @@ static void overlaid(void)
     NGA_Release(parent, lo, hi);
     GA_Zero(array);
     CHECK(below[0] == 0 && below[63] == 5);
-    /* Who uses it last must not keep the one below. */
+    /* The last user must not keep the one below. */
     int first[2] = {0, 0}, got = 1;
     NGA_Get(array, first, first, &got, ld);
     CHECK(got == 0);

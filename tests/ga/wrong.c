@@ -1,5 +1,5 @@
 // ranks: 1 2 3
-// What is wrong is refused in one place, by a line that names the routine, the array, the argument, and what would be right; with the
+// A mistake is refused in one place, by a line that names the routine, the array, the argument, and what would be right; with the
 // argument `unhandled` the first of these ends the job.
 #include <ga.h>
 #include <macdecls.h>

@@ -75,7 +75,7 @@ pub fn end(pid: u32) {
     below.into_iter().for_each(|child| signal(child, "KILL"));
 }
 
-/// Who is there, and where each waits: for the report of a run that hangs.
+/// The processes, and where each waits: for the report of a run that hangs.
 pub fn listing(pid: u32) -> String {
     let line = |pid: u32| {
         let fact = |name: &str| std::fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();

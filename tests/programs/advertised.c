@@ -34,7 +34,7 @@ static void compute(int most) {
 
 static unsigned seed_of(struct head head) { return (unsigned)(head.source * 31 + head.tag * 7 + head.number); }
 
-/* What is left of one pair and direction in a round. */
+/* The rest of one pair and direction in a round. */
 struct plan {
     int count, tags[MOST], lengths[MOST];
     /* How the receiver asks: 0 by source and tag, 1 by source or both (one tag only), 2 by tag from anybody. */

@@ -1,4 +1,4 @@
-/* bad_collectives SCENARIO SEED: bad days in the middle of collectives of every kind, in every form. Whoever lives prints
+/* bad_collectives SCENARIO SEED: bad days in the middle of collectives of every kind, in every form. A survivor prints
    "survived". */
 #include "any_collective.h"
 
@@ -68,7 +68,7 @@ static void killed(unsigned seed) {
         struct collective one = some(&state, comm, kind);
         int victim = (int)(next_random(&state) % (unsigned)alive), is_warm = next_random(&state) % 4 > 0, class = 0;
         long moment = 1 + (long)(next_random(&state) % 3000) * 1000;
-        /* Who is done with it before others may die before they are. */
+        /* A rank that has finished it before others may die before they have. */
         if (is_warm) class = try_warm_up(&one, form, 5);
         refill(&one, seed);
         if (one.rank == victim) die_after(moment);
@@ -136,7 +136,7 @@ static void stopped(unsigned seed) {
     CHECK(waitpid(helper, NULL, 0) == helper, "no helper");
 }
 
-/* From now on this process gets no more memory in long pieces; or it does again. There is a reserve of short ones: who gets none of those is
+/* From now on this process gets no more memory in long pieces; or it does again. There is a reserve of short ones: a process that gets none of those is
    ended by the allocator of its language, not by an error of the call, and whether the heap has some left is chance. */
 static void starve(int starving) {
     enum { SHORT_PIECES = 100 << 10, LONG_PIECE = 128 << 10 };
@@ -158,7 +158,7 @@ static void check_starved(int class, int is_victim, const char *what, int kind, 
     CHECK(!class || class == (is_victim ? MPI_ERR_NO_MEM : MPI_ERR_OTHER), "%s: kind %d form %d: class %d", what, kind, form, class);
 }
 
-/* So often it was refused to somebody. */
+/* How often it was refused on any rank. */
 static void count_refusals(const char *what, int refused, int least) {
     int anywhere = 0;
     OK(MPI_Allreduce(&refused, &anywhere, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
@@ -327,7 +327,7 @@ static void starved_between_groups_and_neighbors(unsigned seed) {
     discard_wide(&one);
 }
 
-/* Who is refused memory says so, the others end too, and the next call is right. */
+/* A rank that is refused memory says so, the others end too, and the next call is right. */
 static void starved(unsigned seed) {
     mallopt(M_MMAP_THRESHOLD, 64 << 10);
     mallopt(M_TRIM_THRESHOLD, 64 << 10);
@@ -344,7 +344,7 @@ static void killed_between_groups_and_neighbors(unsigned seed) {
     long moment = 1 + (long)(next_random(&state) % 4000) * 1000;
     int victim = (int)(next_random(&state) % (unsigned)size), class = 0;
     refill_wide(&one, kind);
-    /* All have what they need before one dies; who is still in here then may hear of it. */
+    /* All have their data before one dies; a rank that is still in here then may get the error. */
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == victim) die_after(moment);
     for (int round = 1; !class; round++) {
@@ -374,7 +374,7 @@ static void revoked(unsigned seed) {
         }
         discard(&one);
         OK(MPI_Comm_free(&comm));
-        /* Whose random numbers rank 0 has drawn. */
+        /* The rank whose random numbers rank 0 has drawn. */
         OK(MPI_Bcast(&state, sizeof state, MPI_BYTE, 0, MPI_COMM_WORLD));
     }
 }
@@ -403,7 +403,7 @@ int main(int argc, char **argv) {
     unsigned seed = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
     begin(&argc, &argv);
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-    /* Whoever is through may die before others are. */
+    /* A rank that is through may die before others are. */
     if (strcmp(scenario, "denied") != 0) (void)MPI_Barrier(MPI_COMM_WORLD);
     if (strcmp(scenario, "killed") == 0) killed(seed);
     if (strcmp(scenario, "killed_last") == 0) killed_last(seed);

@@ -4,7 +4,7 @@
 
 #include "check.h"
 
-/* What it all begins with; the state of choices that are the same on all ranks, and of those that are not. */
+/* The seed; the state of choices that are the same on all ranks, and of the others. */
 static unsigned seed, shared, own;
 
 static int any(unsigned *state, int below) { return (int)(next_random(state) % (unsigned)below); }

@@ -1,5 +1,5 @@
 // ranks: 2 3
-/* Whoever is inside the library does not wait for one that computes: a large message goes where a posted receive says, or
+/* A rank inside the library does not wait for one that computes: a large message goes where a posted receive says, or
    comes from where it was announced, without the other process. Memory is from MPI_Alloc_mem, so that no permission of the
    machine is needed. A third rank is there so that there are more than CPUs. */
 #include "check.h"

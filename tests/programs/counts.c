@@ -38,7 +38,7 @@ int main(int argc, char **argv) {
     else
         buffer = real && rank == 1 ? malloc(length) : repeated(2 * length);
     CHECK(buffer, "%zu bytes", length);
-    /* What is written and looked at one by one: the rest is the same memory. */
+    /* The bytes that are written and read one by one: the rest is the same memory. */
     size_t own = mapped || (real && rank == 1) ? length : PERIOD;
     /* Every second MiB: what is sent so repeats itself within PERIOD, too. */
     MPI_Count block = MIB, stride = 2 * MIB;

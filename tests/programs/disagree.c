@@ -1,4 +1,4 @@
-/* Ranks that call different collectives, or the same with arguments that do not go together: disagree CASE, with
+/* Ranks that call different collectives, or the same with arguments that do not match: disagree CASE, with
    ISTHMUS_CHECK=1. Every call must fail on every rank, and the communicator must be of use afterwards; `fatal` as a second
    argument leaves the error handler as it is. */
 #include "check.h"

@@ -740,7 +740,7 @@ static void sessions(void) {
     ROW("7.3.2", MPI_ERR_ARG, MPI_Group_from_session_pset(session, "mpi://NOWHERE", &group));
     ROW("7.3.2", MPI_ERR_SESSION, MPI_Group_from_session_pset(stale_session, "mpi://SELF", &group));
     ROW("7.3.2", MPI_ERR_ARG, MPI_Group_from_session_pset(session, NULL, &group));
-    /* 11.3: what comes from two sessions does not go together. */
+    /* 11.3: objects of two sessions cannot be combined. */
     OK(MPI_Group_from_session_pset(session, "mpi://SELF", &own));
     OK(MPI_Group_from_session_pset(another, "mpi://SELF", &other));
     ROW2("11.3", MPI_ERR_SESSION, MPI_ERR_GROUP, MPI_Group_union(own, other, &both));

@@ -19,7 +19,7 @@ int main(int argc, char **argv) {
     OK(MPI_Type_commit(&pair));
     OK(MPI_Info_create(&info));
 
-    /* What comes back is the same object: it can be used. */
+    /* The converted handle is the same object: it can be used. */
     MPI_Fint integer = MPI_Comm_c2f(dup);
     back = MPI_Comm_f2c(integer);
     CHECK(back == dup, "%d", integer);

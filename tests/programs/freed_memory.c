@@ -99,7 +99,7 @@ int main(int argc, char **argv) {
     for (size_t kind = 0; kind < sizeof KINDS / sizeof *KINDS; kind++) {
         if (argc > 2 && strcmp(argv[2], KINDS[kind].name) != 0) continue;
         KINDS[kind].run(cycles / 4);
-        /* What is kept for later use grows to its bound, now or in the next turn; a leak grows in each. Both ranks go on or end together. */
+        /* Memory kept for later use grows to its bound, now or in the next turn; a leak grows in each. Both ranks go on or end together. */
         long grown = SLACK + 1;
         for (int turn = 0; turn < TURNS && grown > SLACK; turn++) {
             long before = resident(), mine;

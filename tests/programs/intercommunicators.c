@@ -77,7 +77,7 @@ static void sums_are(int first, int count) {
 
 static void nothing_came(void) { CHECK(recv[0] == -1, "%d", recv[0]); }
 
-/* The last of group `side` is the root. What does not matter to a process is garbage there. */
+/* The last of group `side` is the root. Arguments that do not matter to a process are garbage there. */
 static void rooted(int side) {
     int root_rank = (side == group ? ours : theirs) - 1, here = side == group && me == root_rank, there = side != group;
     int root = here ? MPI_ROOT : there ? root_rank : MPI_PROC_NULL, counts[MOST], displs[MOST];
@@ -166,7 +166,7 @@ static void wrong(void) {
     FAILS(MPI_ERR_BUFFER, MPI_Allreduce(MPI_IN_PLACE, recv, 1, MPI_INT, MPI_SUM, inter));
     FAILS(MPI_ERR_BUFFER, MPI_Reduce_scatter(MPI_IN_PLACE, recv, counts, MPI_INT, MPI_SUM, inter));
     FAILS(MPI_ERR_BUFFER, MPI_Ireduce_scatter_block(MPI_IN_PLACE, recv, 1, MPI_INT, MPI_SUM, inter, &request));
-    /* Whom a call passes by needs no arguments. */
+    /* A rank that takes no part in the call needs no arguments. */
     OK(MPI_Bcast(NULL, -1, MPI_DATATYPE_NULL, MPI_PROC_NULL, inter));
     OK(MPI_Reduce(NULL, NULL, -1, MPI_DATATYPE_NULL, MPI_OP_NULL, MPI_PROC_NULL, inter));
     OK(MPI_Barrier(inter));

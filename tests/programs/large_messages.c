@@ -46,7 +46,7 @@ int main(void)
         MPI_Status statuses[2];
         MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
         MPI_Irecv(in, (int)room, MPI_BYTE, from, round, MPI_COMM_WORLD, &requests[0]);
-        // Who has nothing to fetch helps its receiver.
+        // A sender with nothing to fetch helps its receiver.
         int waits = (round >> 2 & 1) && rank > 0;
         if (waits) {
             int error = MPI_Wait(&requests[0], &statuses[0]);

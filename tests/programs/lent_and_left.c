@@ -1,5 +1,5 @@
-/* lent_and_left SEED mapped|own: collectives of long data, in which ranks read each other's memory, until one of them dies in the middle. Who
- * gets an error uses its memory for something else at once; who does not has the right data. The job's exit code is the dead
+/* lent_and_left SEED mapped|own: collectives of long data, in which ranks read each other's memory, until one of them dies in the middle. A rank whose call
+ * fails uses its memory for something else at once; one whose call succeeds has the right data. The job's exit code is the dead
  * rank's. Every survivor prints "survived". */
 #define _GNU_SOURCE
 #include "check.h"
@@ -17,7 +17,7 @@ static void die(int number) {
 
 static unsigned seed_of(int round, int from, int to) { return (unsigned)(round * 101 + from * 11 + to); }
 
-/* What all have for somebody, combined. */
+/* The combined contributions of all for one rank. */
 static void check_combined(const unsigned char *at, int round, int to) {
     for (size_t i = 0; i < LENGTH; i++) {
         unsigned char all = 0;

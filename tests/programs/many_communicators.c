@@ -13,7 +13,7 @@ enum { MOST = 10000, TOGETHER = 50, CALLS = 4, ROUNDS = 12 };
 static MPI_Comm comms[MOST];
 static int many, used;
 
-/* Bytes in memory, those of shared memory divided by those who have them; the mean of all ranks. */
+/* Bytes in memory, those of shared memory divided by the ranks that map them; the mean of all ranks. */
 static long resident(void) {
     char line[256];
     long own = -1, all;

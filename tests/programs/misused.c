@@ -1,4 +1,4 @@
-/* misused CASE: run by `checking` with ISTHMUS_CHECK on two ranks. What is wrong with messages and requests is found, and nothing else. */
+/* misused CASE: run by `checking` with ISTHMUS_CHECK on two ranks. Mistakes with messages and requests is found, and nothing else. */
 #include "check.h"
 
 static int data[64], more[64];

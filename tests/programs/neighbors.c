@@ -5,7 +5,7 @@
 
 enum { MOST = 32, LONG = 40000 };
 
-/* Whom we receive from and send to, block by block; where the block lies at the source that is for our block. */
+/* The ranks that we receive from and send to, block by block; where the block lies at the source that is for our block. */
 static int in, out, sources[MOST], destinations[MOST], twins[MOST];
 
 /* Element i of block `block` of rank `from`. */

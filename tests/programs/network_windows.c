@@ -36,7 +36,7 @@ static void use(MPI_Win win, int other, MPI_T_pvar_session session, MPI_T_pvar_h
     OK(MPI_Win_fence(0, win));
     OK(MPI_Put(out, LENGTH, MPI_BYTE, other, 0, LENGTH, MPI_BYTE, win));
     OK(MPI_Win_fence(0, win));
-    /* Whoever put here: its partner is the same distance away. */
+    /* The rank that put here: its partner is the same distance away. */
     int from = (rank + size / 2) % size;
     fill(out, LENGTH, (unsigned)((ROUNDS - 1) * size + from));
     CHECK(memcmp(memory, out, LENGTH) == 0, "what was put");

@@ -19,7 +19,7 @@ static void session_handler(MPI_Session *session, int *code, ...) {
     count(*code);
 }
 
-/* Whoever makes something says who hears that it could not be made. */
+/* The caller that makes an object names the handler of its errors. */
 static void given(void) {
     MPI_Session session, none;
     MPI_Info info;

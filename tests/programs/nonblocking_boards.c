@@ -172,7 +172,7 @@ static void failing(int wrong) {
             continue;
         }
         if (number == wrong) {
-            /* Nobody needs the last rank for it: who has not heard yet that it left the call completes it. */
+            /* No rank needs the last one for it: a rank that has not learned yet that it left the call completes it. */
             int class = MPI_SUCCESS, code = MPI_Ibcast(&own, 1, MPI_INT, 0, comm, &request);
             if (code == MPI_SUCCESS) code = MPI_Wait(&request, MPI_STATUS_IGNORE);
             OK(MPI_Error_class(code, &class));

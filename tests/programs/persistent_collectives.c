@@ -48,7 +48,7 @@ int main(int argc, char **argv) {
         call(&all[i], PERSISTENT);
         requests[i] = all[i].request;
     }
-    /* What is left of a communicator lives on in its requests. */
+    /* Requests keep a freed communicator alive. */
     OK(MPI_Comm_free(&comms[1]));
     for (unsigned round = 0; round < ROUNDS; round++) {
         int order[MANY];

@@ -25,7 +25,7 @@ static void receive(size_t length, int from, unsigned seed) {
     for (int i = 0; i < 8; i++) CHECK(in[length + i] == 0, "byte behind the message was written");
 }
 
-/* Neighbours in a chain: who is even sends first. */
+/* Neighbours in a chain: even ranks send first. */
 static void blocking(send_function *send, unsigned mode) {
     for (int i = 0; i < SIZES; i++) {
         unsigned seed = mode * 100 + i;

@@ -1,6 +1,6 @@
 // ranks: 2 3 5
 // mpiexec: --set mechanism=ring
-/* A long message comes through the ring while its receiver does nothing but wait in a collective on a board: whoever sends it
+/* A long message comes through the ring while its receiver does nothing but wait in a collective on a board: the rank that sends it
    comes to the collective only then. */
 #include "check.h"
 

@@ -195,7 +195,7 @@ static void refill_movement(struct trial *trial) {
         if (!gone) put_block(trial->salt, block, twin(&trial->recv, trial->recv.base));
         if (trial->kind == BCAST && is_root(trial)) put_block(trial->salt, block, trial->recv.base);
         if (!in_place || trial->kind == BCAST) continue;
-        /* What is to be sent lies there. */
+        /* The data to be sent. */
         if (is_same_for_all(trial->kind)) {
             if (i == me) put_block(trial->salt, block, trial->recv.base);
         } else {
@@ -329,7 +329,7 @@ static void check_reduction(struct trial *trial) {
         long own_bytes = trial->operation >= ADD ? 8 : trial->extent;
         memcpy(twin(&trial->recv, found), found, (size_t)own_bytes);
     }
-    /* What lies behind a block that came in place is free. */
+    /* The memory behind a block that came in place is free. */
     if (says_in_place(trial) && trial->kind >= REDUCE_SCATTER_BLOCK && trial->kind <= REDUCE_SCATTER)
         memcpy(twin(&trial->recv, trial->recv.base), trial->recv.base, (size_t)(trial->count * trial->extent));
 }
@@ -353,7 +353,7 @@ static void call(struct trial *trial) {
     MPI_Comm comm = place->comm;
     int in_place = says_in_place(trial), at_root = is_root(trial), sided = place->is_inter && place->side == trial->root_side;
     int root = !sided ? trial->root : at_root ? MPI_ROOT : MPI_PROC_NULL;
-    /* What does not matter is garbage. */
+    /* Arguments that do not matter are garbage. */
     int gives = !is_rooted(trial->kind) || (trial->kind == SCATTER || trial->kind == SCATTERV ? at_root : gives_to_root(trial));
     int gets = !is_rooted(trial->kind) || (trial->kind == SCATTER || trial->kind == SCATTERV ? gives_to_root(trial) : at_root);
     if (trial->kind == BCAST) gives = gets = at_root || gives_to_root(trial);
@@ -471,7 +471,7 @@ static struct wish any_wish(void) {
     return wish;
 }
 
-/* What has been called, which is the same on all ranks. */
+/* The calls made, which are the same on all ranks. */
 static int called[KINDS][PLACES][PERSISTENT + 1][2], combined[ELEMENTS_COUNT][OPERATIONS];
 
 /* The next that was not called; of all kinds of communicators those with topologies for neighbors only. */

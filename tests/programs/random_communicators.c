@@ -203,7 +203,7 @@ static void talk(const struct entry *entry) {
 static void check_comm(const struct entry *entry) {
     int side = my_side(entry), flag, number;
     MPI_Group group;
-    SAME((entry->comm != MPI_COMM_NULL) == (side >= 0), "who is in it?", seed, step);
+    SAME((entry->comm != MPI_COMM_NULL) == (side >= 0), "is it a member?", seed, step);
     if (side < 0) return;
     OK(MPI_Comm_test_inter(entry->comm, &flag));
     SAME(flag == entry->is_inter, "inter %d", seed, step, flag);
@@ -287,7 +287,7 @@ static void create(void) {
     else if (part >= 0)
         made[part].comm = comm;
     else
-        SAME(comm == MPI_COMM_NULL, "who is not in it has it", seed, step);
+        SAME(comm == MPI_COMM_NULL, "a rank outside it has it", seed, step);
     keep(made[0]);
     if (parts == 2) keep(made[1]);
 }

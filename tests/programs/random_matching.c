@@ -325,7 +325,7 @@ static int take_probed(int place, int source, int tag, int exactly) {
 
 /* ---- A round ---- */
 
-/* Who may wait in a send this time: the others see to it that it ends. */
+/* The ranks that may wait in a send this time: the others complete it. */
 static int may_block(int world) { return (world + round_number) % 2; }
 
 /* A receive that the sender knows of. */
@@ -374,7 +374,7 @@ static void act(int before_receives) {
     }
 }
 
-/* What was sent to a process, in order: communicator, tag, bytes, cancelled. */
+/* The messages to a process, in order: communicator, tag, bytes, cancelled. */
 static int tell(int to, int *log) {
     int length = 0;
     for (int i = 0; i < message_count; i++) {

@@ -45,7 +45,7 @@ static void name_place(int which, const char *name, MPI_Comm comm) {
     OK(MPI_Group_free(&world));
 }
 
-/* Whose nth block to us is which of its blocks, where `destination` says to whom a process sends. */
+/* Which block of which process is its nth block to us; `destination` names the receivers of a process. */
 static void find_twins(struct place *place, const int (*destinations)[MOST], const int *degrees) {
     for (int k = 0; k < place->in; k++) {
         int nth = 0, source = place->sources[k];
@@ -121,7 +121,7 @@ static void make_places(void) {
     find_twins(web, (const int(*)[MOST])destinations, degrees);
 }
 
-/* What is under way on them goes on. */
+/* Pending operations on them continue. */
 static void free_places(void) {
     for (int i = 0; i < PLACES; i++)
         if (places[i].name && places[i].comm != MPI_COMM_NULL) OK(MPI_Comm_free(&places[i].comm));

@@ -18,7 +18,7 @@ static const char *const FLAVOR_NAMES[] = {"create", "allocate", "allocate_share
 static const char *const MODE_NAMES[] = {"fence", "post-start", "lock", "lock_all"};
 enum { REPLACE = OPERATIONS, NONE };
 
-/* What has been done with a slot in this round. */
+/* The operation on a slot in this round. */
 struct use {
     enum { FREE, WRITTEN, READ, COMBINED } how;
     int operation, origin, several;

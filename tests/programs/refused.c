@@ -1,5 +1,5 @@
 // ranks: 2 4 34
-/* One rank's arguments are refused in a collective: the others get an error, or have what they need, and nobody waits for ever;
+/* One rank's arguments are refused in a collective: the others get an error, or have their data, and no rank waits without end;
    the next call is right. By messages and on a board, in every form. */
 #include "check.h"
 

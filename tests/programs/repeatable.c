@@ -24,7 +24,7 @@ static void prepare(int count) {
     for (int i = 0; i < count; i++) input[i] = value(rank, i);
 }
 
-/* What comes out is what a loop over the ranks gives. */
+/* The result is that of a loop over the ranks. */
 static void check_loop(int count) {
     for (int i = 0; i < count; i++) {
         double sum = value(0, i);

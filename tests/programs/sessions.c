@@ -35,7 +35,7 @@ static void use(void) {
     OK(MPI_Group_free(&group));
     OK(MPI_Allreduce(&own, &sum, 1, MPI_INT, MPI_SUM, comm));
     CHECK(sum == members * (members - 1) / 2, "sum %d", sum);
-    /* Who attached no buffer to the communicator or the session is served by that of the process. */
+    /* Without a buffer attached to the communicator or the session, that of the process is used. */
     char room[MPI_BSEND_OVERHEAD + 64];
     void *back;
     int bytes, me, got = -1;

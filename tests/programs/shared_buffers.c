@@ -69,7 +69,7 @@ static void alignment(void) {
     OK(MPI_Info_free(&info));
 }
 
-/* What was freed is not the peer's to lose: each frees and allocates while the others still send from theirs. */
+/* Freed memory does not change the peer's messages: each frees and allocates while the others still send from theirs. */
 static void reuse(void) {
     for (int round = 0; round < 20; round++) {
         int bytes = 4096 << (round % 9);

@@ -178,7 +178,7 @@ static void collectives(void) {
     OK(MPI_Comm_free(&comm));
 }
 
-/* Who sees a failure revokes; those who wait for the living hear of it. */
+/* A rank that sees a failure revokes; ranks that wait for survivors get the error. */
 static void revoked(void) {
     MPI_Comm comm;
     int value, flag = 0;
@@ -233,7 +233,7 @@ static void many_revoked(void) {
     meet();
 }
 
-/* A whole node is lost at any time; whose ranks are known to be gone one after the other. */
+/* A whole node is lost at any time; its ranks are reported dead one after the other. */
 static void lost_node(void) {
     MPI_Comm comm = MPI_COMM_WORLD, smaller;
     int class = 0;
@@ -246,7 +246,7 @@ static void lost_node(void) {
     }
 }
 
-/* Those who give up leave by MPI_Finalize, and take along those who wait for them. */
+/* Ranks that give up leave by MPI_Finalize, which ends the waits of others for them. */
 static void cascade(void) {
     int value;
     if (rank == last) usleep(50000), die();
@@ -254,7 +254,7 @@ static void cascade(void) {
     FAILS(MPIX_ERR_PROC_FAILED, MPI_Recv(&value, 1, MPI_INT, rank + 1, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
 }
 
-/* One of those who live has handlers that end the job. */
+/* One of the survivors has handlers that end the job. */
 static void fatal(void) {
     int value;
     if (rank == last) usleep(50000), die();

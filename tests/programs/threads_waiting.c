@@ -1,6 +1,6 @@
 // ranks: 1 2 4
-/* Threads that wait for long: they use almost no processor time, do not keep others from their work, are woken by whoever
- * completes what they wait for, and never by the bound of a sleep. */
+/* Threads that wait for long: they use almost no processor time, do not keep others from their work, are woken by the
+ * thread that completes their condition, and never by the bound of a sleep. */
 #include "counter.h"
 #include "threads.h"
 

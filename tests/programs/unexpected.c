@@ -19,7 +19,7 @@ int main(int argc, char **argv) {
         values[i] = rank * SMALL + i;
         OK(MPI_Isend(&values[i], 1, MPI_INT, next, i, MPI_COMM_WORLD, &requests[i]));
     }
-    /* What comes last must not be stopped by what stands before it. */
+    /* The last message must not be stopped by the messages before it. */
     int token = rank;
     OK(MPI_Sendrecv_replace(&token, 1, MPI_INT, next, 30000, previous, 30000, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     CHECK(token == previous, "token of %d", token);

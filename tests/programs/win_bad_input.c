@@ -1,6 +1,6 @@
 // ranks: 1 2 3
 // more ranks: 8
-/* Whatever is wrong with a call on a window reaches the window's handler, once, by the standard's class, and no byte of anybody's is changed:
+/* An error of a call on a window reaches the window's handler, once, by the standard's class, and no byte of anybody's is changed:
    not of the window, not beside it, not of the origin's buffers. What has no window reaches the handler of the communicator. */
 #include "check.h"
 
@@ -257,7 +257,7 @@ static void epochs(int target, MPI_Aint at) {
     OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
     CHECK(request == MPI_REQUEST_NULL, "a request of what failed");
 
-    /* Who is no member of the window has no place in it. */
+    /* A process that is no member of the window has no part in it. */
     if (size > 1) {
         MPI_Win whole = win;
         OK(MPI_Win_create(NULL, 0, 1, MPI_INFO_NULL, MPI_COMM_SELF, &win));

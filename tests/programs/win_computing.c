@@ -19,7 +19,7 @@ static void with(int ordinary) {
     }
     memset(memory, 0, BYTES);
     OK(MPI_Barrier(MPI_COMM_WORLD));
-    /* Who waits for whom is said by a pipe that the library knows nothing of: a file that rank 1 makes when it is done. */
+    /* Ranks synchronise outside the library, by a file: rank 1 makes it when it is done. */
     char name[64];
     int pid = getpid();
     OK(MPI_Bcast(&pid, 1, MPI_INT, 0, MPI_COMM_WORLD));

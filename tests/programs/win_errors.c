@@ -1,5 +1,5 @@
 // ranks: 1 2 3
-/* What is wrong with a call on a window is said by class, to the window's error handler, and touches nothing. */
+/* An error of a call on a window is reported by class, to the window's error handler, and touches nothing. */
 #include "check.h"
 
 static int heard;
@@ -93,7 +93,7 @@ int main(int argc, char **argv) {
     FAILS(MPI_ERR_WIN, MPI_Win_fence(0, bad));
     FAILS(MPI_ERR_WIN, MPI_Win_fence(0, MPI_WIN_NULL));
 
-    /* What is wrong on one rank is an error on all. */
+    /* A mistake on one rank is an error on all. */
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     int wrong = rank == size - 1;
     FAILS(MPI_ERR_SIZE, MPI_Win_create(memory, wrong ? -1 : 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));

@@ -11,7 +11,7 @@
 
 enum { TURNS = 300, LONGS = 2048, ODD = 8 * LONGS + 4 };
 
-/* What lies at each rank. `total` is raised before the rank's own count, so that it is never smaller than all of those together. */
+/* The memory of each rank. `total` is raised before the rank's own count, so that it is never smaller than all of those together. */
 struct counts { long total, own[64], done, sums[LONGS]; char odd[ODD]; };
 
 static struct counts *memory;
@@ -101,7 +101,7 @@ static int raise_between_posts(int unused) {
     return gone;
 }
 
-/* Puts, of which short ones may be left to the target: who has waited without an error has all of them, of one turn. */
+/* Puts, of which short ones may be left to the target: a rank that has waited without an error has all of them, of one turn. */
 static int put_between_posts(int unused) {
     (void)unused;
     static long many[LONGS], turns;
@@ -147,7 +147,7 @@ static void meet(void) {
         OK(MPI_Win_unlock(rank, win));
         sched_yield();
     }
-    /* Who counts here may not have been told yet that it has unlocked. */
+    /* The rank that counts here may not know yet that it has unlocked. */
     for (int i = 0; i < size; i++)
         if (i != victim) OK(MPI_Send(NULL, 0, MPI_BYTE, i, 1, MPI_COMM_WORLD));
     for (int i = 0; i < size; i++)

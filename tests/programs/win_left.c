@@ -1,6 +1,6 @@
 // ranks: 2 3 4
 // more ranks: 8
-/* Puts of an epoch by MPI_Win_start are there when MPI_Win_wait or MPI_Win_test says that it is over, and are seen by who comes next,
+/* Puts of an epoch by MPI_Win_start are there when MPI_Win_wait or MPI_Win_test says that it is over, and are seen by the next origin,
    however many and long they are and whatever their target did meanwhile; on ordinary memory they may be left to it. */
 #include "check.h"
 
@@ -78,7 +78,7 @@ static void round_of(int round, MPI_Group others, const MPI_Aint *addresses, uns
         for (int origin = 0; origin < size; origin++)
             if (origin != rank) check_area(round, kind, origin, memory[kind] + origin * AREA);
     }
-    /* Who is told by a message sees it, too. */
+    /* A rank that learns of it by a message sees it, too. */
     int next = (rank + 1) % size;
     OK(MPI_Barrier(MPI_COMM_WORLD));
     for (int kind = 0; kind < KINDS; kind++)

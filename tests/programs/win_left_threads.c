@@ -1,4 +1,4 @@
 // ranks: 2 3
-/* What is left to a target whose other thread makes progress all the time, and does some of it. */
+/* Deferred puts to a target whose other thread makes progress all the time, and does some of it. */
 #define THREADS 1
 #include "win_left.c"

@@ -44,7 +44,7 @@ static void set(long value, int target, MPI_Aint at) {
     OK(MPI_Accumulate(&value, 1, MPI_LONG, target, at, 1, MPI_LONG, MPI_REPLACE, win));
 }
 
-/* Data, flush, flag: who sees the flag sees the data, at whichever rank each of them lies. */
+/* Data, flush, flag: a rank that sees the flag sees the data, at whichever rank each of them lies. */
 static void message_passing(void) {
     int data_at = size - 1, flag_at = size / 2;
     long data[64];

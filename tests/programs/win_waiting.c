@@ -82,7 +82,7 @@ int main(int argc, char **argv) {
         OK(MPI_Allreduce(MPI_IN_PLACE, &is_late, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD));
         CHECK(enough || !is_late, "a target that waits answers nobody");
     }
-    /* All at all at once, each at the next: who asks answers. */
+    /* All at all at once, each at the next: an origin that waits for an answer answers. */
     for (int i = 0; i < 100; i++) {
         long one = 1, found;
         for (int to = 0; to < size; to++) OK(MPI_Fetch_and_op(&one, &found, MPI_LONG, to, LONGS - 1, MPI_SUM, win));

@@ -1,4 +1,4 @@
-/* win_wrong CASE: run by `checking` with ISTHMUS_CHECK=1 on two ranks. What is wrong with a window is found, and nothing else. */
+/* win_wrong CASE: run by `checking` with ISTHMUS_CHECK=1 on two ranks. A mistake with a window is found, and nothing else. */
 #include "check.h"
 
 #include <sched.h>

@@ -155,7 +155,7 @@ static void *history(void *argument)
     return NULL;
 }
 
-/* What was put on one context, and completed, comes before a signal on another. */
+/* A put on one context that has completed comes before a signal on another. */
 static void across_contexts(struct origin *o)
 {
     static long data[8];

@@ -12,7 +12,7 @@ int main(void)
 {
     shmem_init();
     int me = shmem_my_pe(), n = shmem_n_pes();
-    // Message passing: whoever sees the flag sees what was put before the fence.
+    // Message passing: a PE that sees the flag sees the puts before the fence.
     for (long round = 1; round <= 300; round++) {
         if (me == 0) {
             for (int i = 0; i < 64; i++)

@@ -50,7 +50,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let runner = build(root)?;
     let mut command = Command::new(runner);
     command.env("ISTHMUS_FUZZ_TARGET", &options.target);
-    // What is too large to allocate is refused, as it would be without the sanitizer. Segments that are mapped for good and
+    // An allocation that is too large is refused, as it would be without the sanitizer. Segments that are mapped for good and
     // objects of a process that goes on are no leaks.
     command.env(
         "ASAN_OPTIONS",
@@ -77,7 +77,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     said_well(&mut command)
 }
 
-/// Of all inputs those that are needed to reach what all of them reach, the shortest first, as the new corpus. Files with
+/// The inputs that are needed to reach the coverage of all of them, the shortest first, as the new corpus. Files with
 /// names of their own stay: each was a crash.
 fn minimize(mut fuzzer: Command, found: &Path, corpus: &Path) -> Result<()> {
     let small = found.with_extension("small");

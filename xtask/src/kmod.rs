@@ -35,7 +35,7 @@ pub fn headers(release: &str) -> PathBuf {
 
 /// The emulator that tests the module.
 pub const QEMU: &str = "qemu-system-x86_64";
-/// What is in the emulated machine beside our programs.
+/// The programs of the emulated machine beside ours.
 pub const BUSYBOX: &str = "/bin/busybox";
 
 /// A kernel whose image and headers are here.

@@ -1,5 +1,12 @@
 //! `check-layers`: the order of docs/ARCHITECTURE.md, enforced. A crate may use only crates below it, and within a crate a part may use
 //! only parts below it.
+//!
+//! Cargo refuses upward imports between crates, but not between folders of a crate. An ordered list of parts per crate is checked against
+//! every path that begins with `crate`, `self` or `super`, in `use` declarations, in code and in macros, except under `#[cfg(test)]`.
+//! `layers/paths.rs` takes these paths from a file's tokens (`proc-macro2`; `syn` would not see into macros). A name that the root
+//! re-exports belongs to the part that it comes from. Imports that went up when the list was made are listed beside it (`upward`); each of
+//! them must exist, so the list only shrinks. A method called on `Engine` is no import: a part's fields are private to it, and
+//! `impl Engine` stays in the parts above `engine` and in `engine` itself.
 
 mod constants;
 mod parts;
@@ -12,7 +19,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
-use parts::House;
+use parts::CrateLayers;
 
 /// Lowest first. Crates that share an entry may not use one another.
 const LAYERS: &[&[&str]] = &[
@@ -30,8 +37,8 @@ const LAYERS: &[&[&str]] = &[
 ];
 
 /// The parts of crates.
-const HOUSES: &[House] = &[
-    House {
+const CRATES: &[CrateLayers] = &[
+    CrateLayers {
         sources: "crates/engine/src",
         order: &[
             &["error", "types", "counters", "tunables", "limits", "duties"],
@@ -62,7 +69,7 @@ const HOUSES: &[House] = &[
             ("rma::notify", "progress"),
         ],
     },
-    House {
+    CrateLayers {
         sources: "crates/collective/src",
         order: &[
             &["layout", "members", "memory", "polling", "task", "traits", "value"],
@@ -82,7 +89,7 @@ const HOUSES: &[House] = &[
         ],
         upward: &[("link", "shared"), ("team", "shared")],
     },
-    House {
+    CrateLayers {
         sources: "crates/mpi/src",
         order: &[
             &["constants", "counts", "error", "tool", "check"],
@@ -220,8 +227,8 @@ pub fn run(_arguments: &[String]) -> Result<()> {
     );
     let metadata: Metadata = serde_json::from_slice(&output.stdout).context("cargo metadata's answer")?;
     let mut wrong = violations(&metadata);
-    for house in HOUSES {
-        wrong.extend(parts::violations(house)?);
+    for layers in CRATES {
+        wrong.extend(parts::violations(layers)?);
     }
     wrong.extend(constants::violations("crates/engine/src", "limits", LAYOUTS)?);
     let mut sources: Vec<String> = OTHER_SOURCES.iter().map(|sources| (*sources).to_owned()).collect();

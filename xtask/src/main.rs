@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 mod demo;
+mod docs;
 mod fortran;
 mod fuzz;
 mod generate;
@@ -27,7 +28,9 @@ usage: cargo xtask COMMAND
   gen [--check]          write (or check) what is generated from standard/
   kmod [--kernel RELEASE]
                          build the kernel module into target/kmod/RELEASE (default: the running kernel)
-  check-layers           crates use only crates below them, parts of a crate only parts below them";
+  check-layers           crates use only crates below them, parts of a crate only parts below them
+  check-docs [--write]   decision pages have heads and an index, lines are short, words are plain; --write writes
+                         the index and lowers the maxima of words";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
         "gen" => generate::run(rest),
         "kmod" => kmod::run(rest),
         "check-layers" => layers::run(rest),
+        "check-docs" => docs::run(rest),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");
             Ok(())

@@ -49,7 +49,7 @@ pub fn quiet(command: &mut Command, limit: Duration) -> Result<String> {
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let output = std::thread::spawn(move || {
         let mut bytes = Vec::new();
-        // What was read before an error still tells something.
+        // Output before an error is still useful.
         let _ = reader.read_to_end(&mut bytes);
         String::from_utf8_lossy(&bytes).into_owned()
     });

@@ -13,7 +13,7 @@ use anyhow::{Result, bail, ensure};
 
 use crate::process::{cargo, quiet, target};
 use crate::tools::{self, Tool};
-use crate::{generate, layers};
+use crate::{docs, generate, layers};
 use outside::{arrays, cmake, files, fortran, imb, mpi4py, mpich, rsmpi, shmem4py};
 use suite::Suite;
 
@@ -61,6 +61,9 @@ const PARTS: &[Part] = &[
     }),
     sources("layers", |suite, _| {
         suite.step("dependencies point downward", || layers::run(&[]));
+    }),
+    sources("words", |suite, _| {
+        suite.step("documents have heads, short lines and plain words", || docs::run(&[]));
     }),
     sources("generated", |suite, _| {
         suite.step("generated files are current", || generate::run(&["--check".into()]));

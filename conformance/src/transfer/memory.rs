@@ -40,7 +40,7 @@ impl Region {
     }
 
     /// The same `length` bytes `times` over, one after another: a long stretch of addresses that takes little memory.
-    /// What is written to one is read from all.
+    /// A byte written through one is read through all.
     pub fn repeated(length: u64, times: u64) -> Self {
         let length = length.next_multiple_of(4096);
         let fd = memfd::create(c"window").expect("a memfd");
@@ -87,7 +87,7 @@ impl Region {
 
     /// What it holds. Not to be kept across a transfer.
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: mapped; whoever changes it does so while nobody holds the slice.
+        // SAFETY: mapped; it is changed only while no slice of it is held.
         unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.length as usize) }
     }
 

@@ -1,6 +1,6 @@
 //! Accumulates: `target += scale * source`, element by element, atomic against other accumulates.
 //!
-//! The bytes of a process are cut into stripes, a page each; whoever adds to some of a stripe holds its lock meanwhile. So
+//! The bytes of a process are cut into stripes, a page each; a process that adds to some of a stripe holds its lock meanwhile. So
 //! elements are added by vectors, and processes that add to different pages do not meet. An element belongs to the stripe
 //! in which its first byte lies.
 

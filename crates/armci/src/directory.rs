@@ -14,7 +14,7 @@ pub struct Block {
     pub start: u64,
     /// Bytes.
     pub length: u64,
-    /// Whose it is.
+    /// Its owner.
     pub owner: usize,
     /// Blocks of one collective call have one number.
     pub allocation: u64,

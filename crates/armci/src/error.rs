@@ -14,7 +14,7 @@ pub enum Error {
     /// There is no such process.
     #[error("proc={proc} is no process: there are {processes}")]
     Process {
-        /// What was given.
+        /// The value given.
         proc: i32,
         /// How many there are.
         processes: usize,

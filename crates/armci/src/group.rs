@@ -17,7 +17,7 @@ pub struct Group {
     members: Vec<Peer>,
     me: Option<usize>,
     context: ContextId,
-    /// For barriers; those who are no members have none.
+    /// For barriers; processes outside the group have none.
     team: Option<Arc<Team>>,
 }
 
@@ -27,7 +27,7 @@ pub const WORLD: i32 = 0;
 /// Context ids below are those that every job has: `MPI_COMM_WORLD`'s and its like.
 const FIRST_OF_COUNT: u64 = 6;
 /// Of the messages by which a group's first member tells the others its message space.
-const FOUNDING_TAG: i32 = 1 << 20;
+const SETUP_TAG: i32 = 1 << 20;
 
 static GROUPS: Mutex<Vec<Option<Arc<Group>>>> = Mutex::new(Vec::new());
 static DEFAULT: AtomicI32 = AtomicI32::new(WORLD);
@@ -131,10 +131,10 @@ fn agree_on_context(members: &[Peer], me: usize) -> Result<ContextId> {
         // All are told who live, before the first error ends it: they wait for nobody else.
         let told = members[1..]
             .iter()
-            .map(|&peer| link.send(number(peer), FOUNDING_TAG, &bytes));
+            .map(|&peer| link.send(number(peer), SETUP_TAG, &bytes));
         told.fold(Ok(()), Result::and)?;
     } else {
-        link.receive(Some(number(members[0])), FOUNDING_TAG, &mut bytes)?;
+        link.receive(Some(number(members[0])), SETUP_TAG, &mut bytes)?;
     }
     Ok(ContextId(u32::from_ne_bytes(bytes)))
 }

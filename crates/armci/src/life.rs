@@ -90,7 +90,7 @@ pub fn init_by_program(members: Option<Vec<Peer>>) -> Result<()> {
     Ok(())
 }
 
-/// Whoever initializes again and tells the members tells those that there are.
+/// A later initialization tells the present members.
 fn check_same(members: Option<&[Peer]>) -> Result<()> {
     match members {
         Some(members) if !job()?.world.is_of(members) => Err(argument(

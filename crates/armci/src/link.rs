@@ -121,7 +121,7 @@ impl<'a> Link<'a> {
         Ok(())
     }
 
-    /// Receive from a member, or from anybody: who sent, and how many bytes. Blocks until the message is there.
+    /// Receive from a member, or from any: the sender, and the number of bytes. Blocks until the message is there.
     ///
     /// # Errors
     /// The sender has failed, or the message is longer than the buffer.

@@ -3,7 +3,7 @@
 //!
 //! # Fields
 //! `word`: 0, or the holder's number and one. Any process may exchange it. `waiting`, of a [`SleepLock`]: a bit per process that waits
-//! for it; set and cleared by that process, read by whoever unlocks.
+//! for it; set and cleared by that process, read by the unlocking process.
 //!
 //! # Ordering
 //! Taking the word acquires what its last holder released with it.
@@ -90,7 +90,7 @@ fn take_over(word: &AtomicU32, mine: u32, world: &Group) -> bool {
     taken
 }
 
-/// One that may be held for long: who waits for it sleeps on its own doorbell, and makes progress meanwhile.
+/// One that may be held for long: a waiter sleeps on its own doorbell, and makes progress meanwhile.
 #[derive(Debug, Clone, Copy)]
 pub struct SleepLock<'a> {
     word: &'a AtomicU32,

@@ -146,7 +146,7 @@ pub fn free(group: &Group, address: *mut u8) -> Result<()> {
         false => heap::place_of(address, 1).map_or(REFUSED, |place| place.0),
     };
     let all = group.link()?.all_gather(&mine.to_ne_bytes())?;
-    // Whoever has a block tells which allocation it is.
+    // A process that has a block tells which allocation it is.
     let mut allocation = None;
     for told in all.chunks_exact(8) {
         let place = u64::from_ne_bytes(told.try_into().unwrap_or_default());

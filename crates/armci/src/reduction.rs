@@ -48,7 +48,7 @@ impl Kind {
     }
 }
 
-/// What is done to two elements.
+/// The operation on two elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operator {
     /// `+`
@@ -191,7 +191,7 @@ pub fn all_reduce(link: &Link<'_>, data: &mut [u8], kind: Kind, operator: Operat
     link.all_reduce(data, combine)
 }
 
-/// `sel`: all get the bytes of the member whose first element is the largest, or smallest, of those who contribute; of the
+/// `sel`: all get the bytes of the member whose first element is the largest, or smallest, of all contributions; of the
 /// first one, if there are several. Nothing changes if nobody contributes.
 ///
 /// # Errors

@@ -6,7 +6,7 @@ use crate::error::{Result, argument};
 use crate::life::job;
 use crate::transfer::check;
 
-/// What is done, to a number of which type.
+/// The operation, and the type of the number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     /// Exchange two `int`s.

@@ -201,7 +201,7 @@ pub fn protocols(ranks: Option<u64>) -> ExitCode {
         "The cheapest is first, by a model of two idle ranks with warm buffers, which does not know how far their CPUs are apart."
     );
     println!(
-        "What is found faster each pair finds out by size, by trying it now and then. With more ranks than CPUs nobody helps, and"
+        "Each pair learns by size which is faster, by trying both now and then. With more ranks than CPUs no sender helps, and"
     );
     println!("messages go at once up to half of a ring: --ranks N says what a job of so many does.");
     match tunables::MECHANISM.get() {
@@ -214,7 +214,7 @@ pub fn protocols(ranks: Option<u64>) -> ExitCode {
         println!("kmod, our kernel module, is loaded, and copies where the table says cma.");
     }
     println!(
-        "DMAmin, half of the last cache by those who share it, is {} here: from there on a helper thread copies, if asked to (ISTHMUS_HELPER=1).",
+        "DMAmin, half of the last cache divided by its CPUs, is {} here: from there on a helper thread copies, if asked to (ISTHMUS_HELPER=1).",
         show::bytes(helper::dma_min())
     );
     match vmsplice::is_a_copy() {
@@ -604,7 +604,7 @@ mod tests {
         told(4, 2, "up to 2 on a CPU");
         told(2, 1, "up to 2 on a CPU");
         assert!(
-            !section(2, 1).contains("whoever is awaited"),
+            !section(2, 1).contains("which rank is awaited"),
             "nobody has a CPU to itself"
         );
         assert_eq!(waiting(None).ranks, waiting(None).cpus);

@@ -1,4 +1,8 @@
 //! The `isthmus` command: what was built, what this machine allows, how fast it is.
+//!
+//! The command line is parsed by clap, without colours, suggestions and terminal-size detection (`default-features = false`): there are
+//! subcommands with options of their own, some shared by all of `bench`. `mpiexec` does not use clap, which knows none of its options'
+//! forms (`crates/launch/src/options.rs`).
 
 use std::process::ExitCode;
 

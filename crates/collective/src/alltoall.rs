@@ -67,7 +67,7 @@ pub async unsafe fn run_v<'a>(
     }
 }
 
-/// What goes to a rank lies where its block belongs: a copy of it goes.
+/// The data for a rank lies where that rank's block belongs: a copy of it is sent.
 ///
 /// # Safety
 /// As for the procedure: what goes out must be readable and what comes in writable where the elements lie.

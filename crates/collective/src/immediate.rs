@@ -1,7 +1,7 @@
 //! Non-blocking collectives through a board.
 //!
 //! A communicator gets a second [`Board`] in its [`WARM_UP`]th non-blocking call, for these alone: several may be under way, and
-//! blocking ones in between end before them. That call goes on when all have come to it ([`Founding`]). From then on each
+//! blocking ones in between end before them. That call goes on when all have come to it ([`Setup`]). From then on each
 //! call's number is its number on the board, and it goes through the same steps as a blocking one: its algorithm is polled
 //! whenever progress is made, first in the call itself. One that asks for messages instead (its operation is a user's, or a
 //! rule says so) records them, and they are run when it has ended.
@@ -23,9 +23,9 @@ use crate::lane::Lane;
 use crate::link::Link;
 use crate::polling::poll_inside;
 use crate::schedule::{Program, Recorder, Running};
-use crate::shared::founding::Founding;
 use crate::shared::immediates::WARM_UP;
-use crate::shared::{Access, Agreed, MOST_RANKS, Whose};
+use crate::shared::setup::Setup;
+use crate::shared::{Access, Agreed, MOST_RANKS, Scope};
 use crate::task::{Look, Task};
 use crate::team::Team;
 
@@ -62,7 +62,7 @@ impl Turn {
 
     /// The board as this call uses it.
     fn access(self, agreed: &'static Agreed) -> Access<'static> {
-        let access = Access::new(agreed, self.team, self.number, Whose::Requests);
+        let access = Access::new(agreed, self.team, self.number, Scope::Requests);
         // From now on that says when the call is over.
         mem::forget(self);
         access
@@ -81,7 +81,7 @@ impl Drop for Turn {
     fn drop(&mut self) {
         // The call has failed before it began, and others wait for us to come.
         if self.founds {
-            Founding::refuse(&mut enter(), self.team, 0, true);
+            Setup::refuse(&mut enter(), self.team, 0, true);
             self.team.shared.immediates.attach(None);
         }
         if self.number >= WARM_UP {
@@ -104,7 +104,7 @@ struct Passing<F> {
 
 enum Stage<F> {
     /// The ranks come by the board first. `None`: not begun.
-    Founding(Option<Box<Founding>>, F),
+    Setup(Option<Box<Setup>>, F),
     Algorithm(F),
     Messages(Box<Running>),
     Over(Option<Error>),
@@ -134,7 +134,7 @@ where
     };
     Passing {
         stage: match founds {
-            true => Stage::Founding(None, algorithm),
+            true => Stage::Setup(None, algorithm),
             false => Stage::Algorithm(algorithm),
         },
         team: shared,
@@ -145,18 +145,18 @@ where
 
 impl<F: Future<Output = Result<Option<Box<Program>>>> + 'static> Passing<F> {
     fn go_on(&mut self, inside: &mut Entered) -> Look {
-        if let Stage::Founding(founding, _) = &mut self.stage {
-            let founding = founding.get_or_insert_with(|| {
+        if let Stage::Setup(setup, _) = &mut self.stage {
+            let setup = setup.get_or_insert_with(|| {
                 let everyone = (0..self.team.size() as usize).collect();
-                Box::new(Founding::begin(inside, &self.team, everyone, true))
+                Box::new(Setup::begin(inside, &self.team, everyone, true))
             });
-            match founding.advance(inside, &self.team) {
+            match setup.advance(inside, &self.team) {
                 None => return Look::Pending,
                 Some(Ok(board)) => self.team.shared.immediates.attach(board),
                 Some(Err(error)) => return self.end(Some(error)),
             }
             // Nobody has polled it yet, so it may change its place.
-            if let Stage::Founding(_, algorithm) = mem::replace(&mut self.stage, Stage::Over(None)) {
+            if let Stage::Setup(_, algorithm) = mem::replace(&mut self.stage, Stage::Over(None)) {
                 self.stage = Stage::Algorithm(algorithm);
             }
         }
@@ -224,7 +224,7 @@ impl<F: Future<Output = Result<Option<Box<Program>>>> + 'static> Task for Passin
     }
 
     fn is_gone(&self) -> bool {
-        // With its last share a communicator takes its leave of the engine. Who holds another one waits at the gate if it is
+        // With its last share a communicator leaves the engine. A thread that holds another one waits at the gate if it is
         // about to give it up.
         matches!(self.stage, Stage::Over(None)) && self.kept.is_empty() && Arc::strong_count(&self.team) > 1
     }

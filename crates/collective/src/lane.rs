@@ -68,7 +68,7 @@ impl<'a> Lane<'a> {
     }
 
     /// Start to receive and send; the operations come to `ops` in that order. If it fails, what was started is withdrawn
-    /// where that can be; it must be waited for nonetheless.
+    /// where that can be; it must still be waited for.
     ///
     /// # Safety
     /// As for [`Link::transfer`](crate::Link::transfer), until the operations are complete.

@@ -14,7 +14,7 @@ pub struct Layout {
     nodes: Units,
     /// Of the largest kind that there is something to follow in; `None`: nodes, or there is none.
     units: Option<Units>,
-    /// The first of those who are in the same units as each rank, down to one kind. From the largest kind on, those that split up the units of
+    /// The first rank in the same units as each rank, down to one kind. From the largest kind on, the kinds that split up the units of
     /// larger ones.
     leaders: Box<[Box<[u32]>]>,
     has_structure: bool,
@@ -88,7 +88,7 @@ fn structure(places: &[Place], level: Level) -> Option<Units> {
         .filter(Units::have_structure)
 }
 
-/// Who is first of those who are in the same units as a rank, for each kind that splits units up.
+/// The first rank in the same units as a rank, for each kind that splits units up.
 fn leaders(places: &[Place]) -> Box<[Box<[u32]>]> {
     let mut leaders: Vec<Box<[u32]>> = Vec::new();
     for depth in 1..=LEVELS.len() {
@@ -193,7 +193,7 @@ impl Layout {
         units.ranks(units.of[rank] as usize)
     }
 
-    /// Whom a rank gets the root's data from: of the largest unit that it is the first rank of (the root, if that is in
+    /// The rank from which a rank gets the root's data: of the largest unit that it is the first rank of (the root, if that is in
     /// it), the first rank of the next larger unit. `None` for the root.
     pub fn parent(&self, rank: usize, root: usize) -> Option<usize> {
         if rank == root {

@@ -22,7 +22,7 @@ use operand::Operand;
 /// Bytes to receive. `from` is a rank, or what [`Link::across`] says.
 #[derive(Clone, Copy)]
 pub struct Incoming {
-    /// Whom they come from.
+    /// Their source.
     pub from: usize,
     /// Where they belong.
     pub into: *mut u8,
@@ -33,7 +33,7 @@ pub struct Incoming {
 /// Bytes to send. `to` is a rank, or what [`Link::across`] says.
 #[derive(Clone, Copy)]
 pub struct Outgoing {
-    /// Whom they go to.
+    /// Their destination.
     pub to: usize,
     /// Where they lie.
     pub data: *const u8,
@@ -43,7 +43,7 @@ pub struct Outgoing {
 
 /// Ordered messages between the ranks of a collective call, and what happens to their bytes in between.
 ///
-/// What is asked for happens in that order, but perhaps only after the algorithm has returned. So an algorithm decides by
+/// Operations are executed in that order, but perhaps only after the algorithm has returned. So an algorithm decides by
 /// ranks, counts and types, never by data; it looks at no bytes itself; and memory of its own comes from
 /// [`Link::memory`].
 pub trait Link {

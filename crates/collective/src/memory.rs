@@ -65,7 +65,7 @@ impl Kept {
 /// Memory for what an algorithm keeps in between. Holds nothing at first. The calling thread keeps it in the end.
 pub struct Memory<'a> {
     block: Block,
-    /// Who gets it in the end instead, because what was asked for has not happened yet.
+    /// The later owner, because recorded operations have not been executed yet.
     heir: Option<&'a Pool>,
 }
 

@@ -1,6 +1,6 @@
 //! Algorithms that go on later: futures that are polled whenever progress is made, from inside the engine.
 //!
-//! Nobody is woken by a waker: who waits does so on the rank's doorbell. So the waker does nothing but take along the token of
+//! No thread is woken by a waker: threads wait on the rank's doorbell. So the waker only carries the token of
 //! the thread that is inside, for what an algorithm asks of the engine.
 
 use std::mem::ManuallyDrop;
@@ -23,8 +23,11 @@ pub fn poll_inside<F: Future + ?Sized>(future: Pin<&mut F>, inside: &mut Entered
 #[inline]
 pub fn token<'a>(context: &'a mut Context<'_>) -> &'a mut Entered {
     let waker = context.waker();
-    assert!(std::ptr::eq(waker.vtable(), &raw const WAKER), "a stranger polls");
-    // SAFETY: the data is the token that `poll_inside` was given for itself alone; whoever polls holds the one context, which
+    assert!(
+        std::ptr::eq(waker.vtable(), &raw const WAKER),
+        "polled by another executor"
+    );
+    // SAFETY: the data is the token that `poll_inside` was given for itself alone; the polling thread holds the one context, which
     // is borrowed as long as the token.
     unsafe { &mut *waker.data().cast_mut().cast::<Entered>() }
 }
@@ -34,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    #[should_panic(expected = "a stranger polls")]
+    #[should_panic(expected = "polled by another executor")]
     fn strangers_have_no_token() {
         token(&mut Context::from_waker(Waker::noop()));
     }

@@ -31,7 +31,7 @@ pub async unsafe fn run(
         return Ok(());
     }
     let mut case = Case::of(operand, link, count);
-    // What comes before what is a matter of ranks, whatever commutes.
+    // The order is that of ranks, also if the operation commutes.
     if !link.layout().is_some_and(Layout::is_in_order) {
         case.offers = case.offers.without(Traits::NODES);
     }

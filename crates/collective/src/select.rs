@@ -1,8 +1,7 @@
 //! Which algorithm does a collective call: a pure function of what all ranks agree on.
 //!
-//! Each collective has a list of algorithms, with what each needs, and a list of rules: the first rule that fits a call, and
-//! whose algorithm has what it needs there, names the algorithm (`table`). What users say (`overrides`) are rules that
-//! stand before these. `isthmus info --collectives` prints both lists, and what follows from them.
+//! Each collective has a list of algorithms, with what each needs, and a list of rules: the first rule that fits a call and
+//! has an algorithm that can run there names the algorithm (`table`). Users' rules (`overrides`) precede these. `isthmus info --collectives` prints both lists, and what follows from them.
 //!
 //! A [`Case`] holds nothing that only one rank knows: all ranks choose alike without asking one another. And where a reduction
 //! is not exact, what is chosen for a number of ranks, of bytes, and a type combines in the same [`Order`] whether there is
@@ -89,7 +88,7 @@ pub struct Rule {
 pub struct Collective {
     /// What users call it.
     pub name: &'static str,
-    /// What is counted in its rules.
+    /// The bytes that its rules count.
     pub bytes: &'static str,
     /// What can be chosen.
     pub algorithms: &'static [Algorithm],

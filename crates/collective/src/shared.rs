@@ -3,13 +3,13 @@
 //! A communicator gets a [`Board`] in its [`WARM_UP`]th blocking collective: one that is hardly used pays nothing. From then
 //! on every such call has a number on the board and goes through *steps*. In a step a rank posts what it has for others: in
 //! the post itself if it is short, else in memory that the post names: staged, or the user's own ([`lending`]). The others read it there. Nothing is reset and
-//! nobody is waited for but those who have not posted yet, and, now and then, those who have not read yet. So a rank may
+//! a rank waits only for ranks that have not posted yet, and, now and then, for readers that have not read yet. So a rank may
 //! run ahead, and with more ranks than CPUs each is scheduled about once per step.
 //!
 //! Each post says where its data lies and how long it is, so what one rank decides alone needs no agreement. What ranks
 //! must choose alike, which algorithm and how many steps it has, depends on the call's arguments and on what they agreed on
 //! with the board. If a rank leaves a call early, since its arguments were wrong or its memory was refused, its mark goes
-//! past the call, and those who need its posts get an error, not a hang. The next call works again.
+//! past the call, and ranks that need its posts get an error, not a hang. The next call works again.
 //!
 //! Messages have nothing to do with the board, and non-blocking collectives have one of their own ([`immediate`](crate::immediate)), so all can
 //! be mixed. Algorithms for both are one text, compiled [`twice`](isthmus_twice::twice): for calls that wait for what others
@@ -19,11 +19,11 @@ mod awaiting;
 pub mod direct;
 mod exchange;
 pub mod fold;
-pub mod founding;
 pub mod immediates;
 mod lenders;
 mod lending;
 pub mod personal;
+pub mod setup;
 pub mod slices;
 pub mod units;
 
@@ -34,10 +34,10 @@ use std::sync::{Arc, OnceLock};
 use isthmus_engine::rules::Rule;
 use isthmus_engine::{Board, LONGEST, Step, enter, fault_events, is_oversubscribed, wait_until};
 
-use founding::Founding;
 use immediates::Immediates;
 use lenders::Lenders;
 use lending::Loan;
+use setup::Setup;
 
 use crate::error::{Error, Result};
 use crate::fail;
@@ -152,12 +152,12 @@ pub struct Access<'a> {
     /// The step to take next.
     next: Cell<Step>,
     team: &'a Team,
-    whose: Whose,
+    scope: Scope,
     /// What all ranks take in this call does not stay in a cache.
     floods: Cell<bool>,
     /// Memory of the user that is lent.
     lent: Cell<Option<Loan>>,
-    /// Who has lent us some.
+    /// Ranks that have lent us some.
     lenders: Lenders,
     /// The first one. Boxed, since calls are handed about, and have none.
     fault: Cell<Option<Box<Error>>>,
@@ -165,7 +165,7 @@ pub struct Access<'a> {
 
 /// What a board is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Whose {
+pub enum Scope {
     /// Blocking calls.
     All,
     /// Blocking calls of the ranks of one node, of several.
@@ -183,11 +183,11 @@ pub fn begin(team: &Team) -> Result<Option<Access<'_>>> {
             let calls = &team.shared.calls;
             let number = calls.load(Ordering::Relaxed) + 1;
             calls.store(number, Ordering::Relaxed);
-            let whose = match agreed.board.members() < team.size() as usize {
-                true => Whose::Node,
-                false => Whose::All,
+            let scope = match agreed.board.members() < team.size() as usize {
+                true => Scope::Node,
+                false => Scope::All,
             };
-            Ok(Some(Access::new(agreed, team, number, whose)))
+            Ok(Some(Access::new(agreed, team, number, scope)))
         }
         Some(None) => Ok(None),
         None => warm_up(team).map(|()| None),
@@ -209,8 +209,8 @@ fn warm_up(team: &Team) -> Result<()> {
     };
     if (2..=MOST_RANKS).contains(&members.len()) {
         let is_for_all = members.len() == team.size() as usize;
-        let mut founding = Founding::begin(&mut enter(), team, members, false);
-        let board = wait_until(|inside| founding.advance(inside, team))??;
+        let mut setup = Setup::begin(&mut enter(), team, members, false);
+        let board = wait_until(|inside| setup.advance(inside, team))??;
         if is_for_all && board.is_some() && control.layout(team).is_none() {
             // All have come, so all find the same.
             let mut inside = enter();
@@ -229,14 +229,14 @@ fn warm_up(team: &Team) -> Result<()> {
 impl<'a> Access<'a> {
     /// As the call with this number uses it.
     #[inline]
-    pub fn new(agreed: &'a Agreed, team: &'a Team, call: u64, whose: Whose) -> Self {
+    pub fn new(agreed: &'a Agreed, team: &'a Team, call: u64, scope: Scope) -> Self {
         Self {
             board: &agreed.board,
             traits: agreed.traits,
             call,
             next: Cell::new(Step::first_of(call)),
             team,
-            whose,
+            scope,
             floods: Cell::new(false),
             lent: Cell::new(None),
             lenders: Lenders::default(),
@@ -253,13 +253,13 @@ impl<'a> Access<'a> {
     /// Is it for the ranks of one node, of several?
     #[inline]
     pub fn is_of_node(&self) -> bool {
-        self.whose == Whose::Node
+        self.scope == Scope::Node
     }
 
     /// Does the call go on inside the engine, where there is no user code?
     #[inline]
     pub fn is_of_request(&self) -> bool {
-        self.whose == Whose::Requests
+        self.scope == Scope::Requests
     }
 
     /// How the call will fail although it went on.
@@ -296,8 +296,8 @@ impl<'a> Access<'a> {
     /// We are done with all steps before this one.
     #[inline]
     fn tell(&self, step: Step) {
-        match self.whose {
-            Whose::Requests => self.team.shared.immediates.note(self.call, Some(step)),
+        match self.scope {
+            Scope::Requests => self.team.shared.immediates.note(self.call, Some(step)),
             _ => self.finish_before(step),
         }
     }
@@ -354,9 +354,9 @@ impl Drop for Access<'_> {
     fn drop(&mut self) {
         self.withdraw();
         let is_broken = fault_events() > 0 && self.team.is_broken();
-        match self.whose {
-            Whose::Requests if is_broken => self.team.shared.immediates.give_up(),
-            Whose::Requests => self.team.shared.immediates.note(self.call, None),
+        match self.scope {
+            Scope::Requests if is_broken => self.team.shared.immediates.give_up(),
+            Scope::Requests => self.team.shared.immediates.note(self.call, None),
             _ if is_broken => self.board.give_up(),
             _ => self.finish_before(Step::first_of(self.call + 1)),
         }

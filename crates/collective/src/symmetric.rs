@@ -1,8 +1,8 @@
 //! Collectives of members that map each other's memory: OpenSHMEM's, whose arguments are symmetric.
 //!
-//! A member can read another's array where it lies, and needs to know only when. So a collective is one to three *meetings*
+//! A member can read another's array where it lies, and needs to know only when. So a collective is one to three *rounds*
 //! ([`Board`]): what is short is shown there, and what is long is named there and read where it lies (docs/decisions/0042). Members
-//! that disagree about the call, a count or a root end the job: each meeting compares them.
+//! that disagree about the call, a count or a root end the job: each round compares them.
 
 mod alltoall;
 mod board;
@@ -13,7 +13,7 @@ mod scan;
 
 use std::fmt::{Debug, Display};
 
-pub use board::{Board, Meeting, Terms, Whom, bytes_for};
+pub use board::{Board, Round, Terms, Whom, bytes_for};
 pub use reduce::Combine;
 
 use board::INLINE;
@@ -84,7 +84,7 @@ pub trait Memory {
     fn refuse(&self, caller: Caller, argument: &str, address: usize, length: usize) -> !;
 }
 
-/// Who takes part in a call: the members of a board.
+/// The participants of a call: the members of a board.
 #[derive(Clone, Copy)]
 pub struct Group<'a> {
     /// Their memory.
@@ -127,28 +127,28 @@ impl<'a> Group<'a> {
 
     /// Return when all members have called. Blocks.
     pub fn sync(&self) {
-        self.meet(("", 0), &[], &[]);
+        self.round(("", 0), &[], &[]);
     }
 
     /// Meet: all must pass the same value of an argument.
-    fn meet(&self, argument: (&'static str, u64), words: &[u64], data: &[u8]) -> Meeting<'a> {
-        self.board.meet(Terms::new(self.caller, argument), words, data)
+    fn round(&self, argument: (&'static str, u64), words: &[u64], data: &[u8]) -> Round<'a> {
+        self.board.round(Terms::new(self.caller, argument), words, data)
     }
 
     /// As [`meet`](Self::meet), but with a root, and wait for these only.
-    fn meet_some(
+    fn round_with(
         &self,
         argument: (&'static str, u64),
         root: usize,
         words: &[u64],
         data: &[u8],
         whom: Whom,
-    ) -> Meeting<'a> {
+    ) -> Round<'a> {
         let terms = Terms {
             root: Some(root),
             ..Terms::new(self.caller, argument)
         };
-        self.board.meet_some(terms, words, data, whom)
+        self.board.round_with(terms, words, data, whom)
     }
 
     /// What everybody calls so many bytes of ours; none may lie anywhere. What others do not map ends the job.
@@ -172,7 +172,7 @@ impl<'a> Group<'a> {
     }
 }
 
-/// The bytes of an array that is short, for a meeting; of a long one, none.
+/// The bytes of an array that is short, for a round; of a long one, none.
 ///
 /// # Safety
 /// It must have as many, and nobody may write to them meanwhile.

@@ -1,4 +1,4 @@
-//! What goes on after the call that started it has returned.
+//! A call that continues after its start has returned.
 
 use std::pin::Pin;
 
@@ -17,7 +17,7 @@ pub enum Look {
     PeerFailed,
 }
 
-/// A collective call under way. Whoever started it moves it on, whenever the process makes progress, until it is complete.
+/// A collective call under way. Its starter polls it, whenever the process makes progress, until it is complete.
 pub trait Task: Send {
     /// Move on as far as possible. Inside the engine, so no user code runs here.
     fn advance(self: Pin<&mut Self>, inside: &mut Entered) -> Look;

@@ -44,7 +44,7 @@ pub struct Team {
 /// Tags of calls are smaller, even or odd; a power of two, so that counters may come around.
 const BLOCKING_OR_NOT: u32 = 1 << 28;
 /// Tags of what ranks say once in the life of a team begin here.
-const FOUNDING: i32 = 3 << 27;
+const SETUP: i32 = 3 << 27;
 /// Tags of persistent collectives begin here.
 const PERSISTENT: i32 = LARGEST_TAG / 2;
 /// `MPI_TAG_UB`.
@@ -148,7 +148,7 @@ impl Team {
         self.remote.as_ref().map_or(0, Members::len)
     }
 
-    /// Whom its calls concern: members, the other side, and those without whom it is of no use.
+    /// The ranks that its calls concern: members, the other side, and ranks whose failure makes it useless.
     pub fn everyone(&self) -> impl Iterator<Item = &Members> {
         [Some(&self.members), self.remote.as_ref(), self.beyond.as_ref()]
             .into_iter()
@@ -199,8 +199,8 @@ impl Team {
 
     /// The tag of the messages by which ranks come by a board, of which the `first` rank is one: larger than those of checks,
     /// smaller than those of persistent collectives. Odd: it is for non-blocking calls.
-    pub(crate) fn founding_tag(first: usize, is_for_requests: bool) -> i32 {
-        FOUNDING + 2 * first as i32 + i32::from(is_for_requests)
+    pub(crate) fn setup_tag(first: usize, is_for_requests: bool) -> i32 {
+        SETUP + 2 * first as i32 + i32::from(is_for_requests)
     }
 
     /// The tag of the next non-blocking collective call: an odd number. The MPI standard wants all calls in one order, but

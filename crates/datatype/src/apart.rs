@@ -8,7 +8,7 @@ use crate::layout::{Body, Layout, Loop};
 /// Runs that are compared one by one, where strides alone do not tell.
 const MOST_RUNS: usize = 1 << 14;
 
-/// What is known already: so many elements lie apart.
+/// Result so far: so many elements lie apart.
 #[derive(Debug, Default)]
 pub(crate) struct Apart(AtomicI64);
 
@@ -124,7 +124,7 @@ impl Body {
 mod tests {
     use super::*;
 
-    /// Is it seen that these meet, and is it never said of those that are apart?
+    /// Is an overlap found, and never claimed for separate elements?
     fn meet(layout: &Layout, count: i64, stride: i64) -> bool {
         let elements = Loop { count, stride };
         let meets = layout.runs_meet(elements);
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn very_many_runs_are_looked_at_as_far_as_that_is_cheap() {
-        // The second copy meets the first, far behind those that are looked at.
+        // The second copy meets the first, far behind the compared elements.
         let far = Layout::run(0, 8).repeated(1 << 40, 16).repeated(1 << 20, 8);
         assert!(!meet(&far, 1, 0));
         let same = Layout::run(0, 8).repeated(1 << 40, 0);

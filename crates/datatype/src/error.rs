@@ -136,7 +136,7 @@ impl Error {
         self
     }
 
-    /// What was attached last, if it is a `T`.
+    /// The last attachment, if it is a `T`.
     pub fn attachment<T: Any>(&self) -> Option<&T> {
         self.0.attachment.as_deref()?.downcast_ref()
     }

@@ -10,7 +10,7 @@
 //! | [`layout`] | where the bytes of an element lie, in a canonical form |
 //! | [`signature`] | its basic elements in order, and a digest of them |
 //! | [`shape`] | layout, signature and bounds, and the operations that constructors are made of |
-//! | [`types`] | [`Type`]: a shape that is shared, packed, unpacked, told as spans to those who copy between address spaces |
+//! | [`types`] | [`Type`]: a shape that is shared, packed, unpacked, told as spans to code that copies between address spaces |
 //! | [`op`] | operation kernels |
 #![allow(unsafe_code)] // Memory of users, element by element; each site argues its case.
 

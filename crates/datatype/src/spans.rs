@@ -1,4 +1,4 @@
-//! A datatype's layout in the words of those who copy between address spaces.
+//! A datatype's layout in the terms of copies between address spaces.
 
 use std::ops::ControlFlow;
 

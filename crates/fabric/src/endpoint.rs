@@ -282,7 +282,7 @@ impl Endpoint {
         self.operations.free(Kind::Send).push(frame.0);
     }
 
-    /// Send the first `length` bytes of a frame that was [taken](Self::take). When it goes, it is the provider's; else it is still
+    /// Send the first `length` bytes of a frame that was [taken](Self::take). When it goes, it is the provider's; otherwise it is still
     /// the caller's.
     ///
     /// # Errors

@@ -4,7 +4,7 @@
 //! An [`Endpoint`] sends and receives *frames*: messages of up to [`FRAME`] bytes, each whole, whose buffers
 //! it owns and has registered where the provider wants that. Which provider it uses stands in [`provider`]; what is in a frame is
 //! the engine's business, and so is their order: a long frame may be there after a short one that was sent later. Long messages need no
-//! frames where the provider has RMA: who has [exposed](Endpoint::expose) memory lets others [read](Endpoint::read) it. Nothing here blocks, and no thread is made.
+//! frames where the provider has RMA: a rank that has [exposed](Endpoint::expose) memory lets others [read](Endpoint::read) it. Nothing here blocks, and no thread is made.
 #![allow(unsafe_code)] // Calls into libfabric, by the function tables that it gives out.
 
 mod abi;

@@ -121,7 +121,7 @@ fn load() -> std::result::Result<Library, (Option<u32>, String)> {
 /// What libfabric opens files by. Its provider `verbs` looks through all symbols of the kernel, twice, when it is first asked for anything, which
 /// takes 0.1 s, to learn whether the kernel registers memory of graphics processors: we give it none of that.
 extern "C" fn open_but_for_kernel_symbols(path: *const c_char, mode: *const c_char) -> *mut libc::FILE {
-    // SAFETY: strings, by the promise of who calls `fopen`.
+    // SAFETY: strings, by the promise of the caller of `fopen`.
     unsafe {
         if !path.is_null() && CStr::from_ptr(path) == c"/proc/kallsyms" {
             *libc::__errno_location() = libc::ENOENT;

@@ -120,7 +120,7 @@ unsafe fn write(slot: usize, address: *mut c_void) -> bool {
     if !was_writable && !protect(libc::PROT_READ | libc::PROT_WRITE) {
         return false;
     }
-    // SAFETY: the caller's promise; aligned, as all slots are. Whoever calls meanwhile gets the one or the other.
+    // SAFETY: the caller's promise; aligned, as all slots are. A concurrent caller gets the one or the other.
     unsafe { AtomicPtr::from_ptr(slot as *mut *mut c_void) }.store(address, Ordering::Relaxed);
     if !was_writable {
         protect(libc::PROT_READ);

@@ -1,7 +1,7 @@
 //! Memory that peers read and write: the buffer of one message, registered for as long as that is under way, or the region of a window, until
 //! it is no more.
 //!
-//! Whoever exposes memory withdraws it before the memory goes. What is
+//! Exposed memory is withdrawn before it is freed. Memory that is
 //! registered again and again, libfabric keeps in a cache of its own, which watches what is unmapped, for the providers for which that is
 //! dear (docs/decisions/0082).
 
@@ -39,7 +39,7 @@ impl Endpoint {
         self.offer.has_rma()
     }
 
-    /// Let peers read `length` bytes at `at`. `key` is chosen by chance: who knows it may read; a provider that picks keys
+    /// Let peers read `length` bytes at `at`. `key` is random: any process that knows it may read; a provider that picks keys
     /// itself (`FI_MR_PROV_KEY`) takes no notice of it. Does not block, but for as long as the provider
     /// takes to pin memory.
     ///

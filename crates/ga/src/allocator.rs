@@ -26,7 +26,7 @@ struct State {
     refusals: Refusals,
 }
 
-/// What is done about a request that is refused, beside its answer.
+/// The reaction to a request that is refused, beside its answer.
 #[derive(Debug, Clone, Copy)]
 pub struct Refusals {
     /// It is said in a line.
@@ -86,7 +86,7 @@ pub fn is_initialized() -> bool {
     state().is_initialized
 }
 
-/// What is done about refusals, and a change of it.
+/// The reaction to refusals, and a change of it.
 pub fn refusals(change: impl FnOnce(&mut Refusals)) -> Refusals {
     let before = state().refusals;
     change(&mut state().refusals);

@@ -1,4 +1,4 @@
-//! Arrays: whose elements they have, and where these lie.
+//! Arrays: the owners of their elements, and their addresses.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -34,7 +34,7 @@ pub struct Array {
     pub dims: Vec<i64>,
     /// Margins around each block.
     pub ghosts: Vec<i64>,
-    /// Who has what.
+    /// The distribution of elements.
     pub distribution: Distribution,
     /// How it was planned, for duplicates.
     pub plan: Plan,
@@ -78,7 +78,7 @@ impl Array {
         Ok(Self::of(laid_out, parts, Memory::Own))
     }
 
-    /// What was laid out, in this memory: the address of each member's part here.
+    /// The layout in memory: the address of each member's part here.
     pub(crate) fn of(laid_out: LaidOut, parts: Vec<usize>, memory: Memory) -> Self {
         let LaidOut {
             plan,
@@ -172,12 +172,12 @@ impl Array {
         self.processes.len()
     }
 
-    /// The calling process's place among those that have it.
+    /// The calling process's place among its owners.
     pub fn me(&self) -> Option<usize> {
         self.me
     }
 
-    /// The place among those that have it of a process of its group. `None`: it has nothing of it.
+    /// The place among its owners of a process of its group. `None`: that process owns no part.
     pub fn place_of(&self, process: usize) -> Option<usize> {
         match &self.plan.restricted {
             Some(list) => list.iter().position(|member| *member == process),

@@ -1,8 +1,10 @@
 //! `NGA_Read_inc`: elements that processes count with.
 //!
-//! Where the element lies that was counted last is remembered: programs deal out work by one counter, and what a call takes beside the
-//! instruction is time in which others have the line. The process remembers one element, which is found without asking which thread this
-//! is; each thread another one.
+//! Programs distribute work by one counter, and the time of a call beside the instruction is time in which others have the line. So the
+//! process caches the place of one element, with a number before and after it by which readers see a change, and each thread that of
+//! another one: thread-local memory costs a call of `__tls_get_addr`. The process's element is replaced only when a handle has changed
+//! since, so threads that use different elements do not replace each other's. ns per call, before and after, and a bare instruction: one
+//! process 6.0, 5.1, 4.6; two at once 17.7, 15.0, 12.6.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Mutex, TryLockError};
@@ -27,7 +29,7 @@ struct Remembered {
 
 const NOTHING: u64 = u64::MAX;
 
-/// What is remembered of one element, taken out.
+/// The cached element, read consistently.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     at: usize,
@@ -164,7 +166,7 @@ impl Place {
                 false => AtomicI64::from_ptr(at).fetch_add(by, Ordering::SeqCst),
             }
         };
-        // What is told already is told of this, too: the addition comes before the look, and a wait that forgets it comes after it.
+        // The flag of earlier changes covers this one, too: the addition comes before the look, and a wait that forgets it comes after it.
         if !self.is_own && !life::has_written_elsewhere() {
             life::wrote_elsewhere();
         }

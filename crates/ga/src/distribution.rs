@@ -14,12 +14,12 @@ pub enum Distribution {
         /// For each dimension, ascending; the first is 0.
         cuts: Vec<Vec<i64>>,
     },
-    /// Blocks dealt out in turn, one behind the other in the memory of their process.
+    /// Blocks distributed cyclically, one behind the other in the memory of their process.
     Cyclic {
         /// Extents of a block.
         block: Vec<i64>,
     },
-    /// Blocks dealt out in each dimension of a grid of processes.
+    /// Blocks distributed cyclically in each dimension of a grid of processes.
     Grid {
         /// Of the blocks: for each dimension the first index of each block.
         cuts: Vec<Vec<i64>>,
@@ -37,7 +37,7 @@ pub enum Distribution {
 pub struct Block {
     /// Its number.
     pub number: i64,
-    /// Who has it, by its place among the processes of the array.
+    /// Its owner, by the place among the processes of the array.
     pub owner: usize,
     /// Its elements.
     pub patch: Patch,
@@ -289,7 +289,7 @@ impl Distribution {
     }
 }
 
-/// How many of `count` things the process at `place` of `among` gets, dealt out in turn.
+/// How many of `count` things the process at `place` of `among` gets, in cyclic order.
 fn owned(count: i64, among: i64, place: i64) -> i64 {
     (count - place + among - 1).max(0) / among
 }
@@ -324,8 +324,8 @@ pub fn place_in(grid: &[i64], process: usize) -> Option<Vec<i64>> {
     (left == 0).then_some(place)
 }
 
-/// Blocks of a size, dealt out in a grid.
-pub fn dealt(dims: &[i64], block: Vec<i64>, grid: Vec<i64>, tiled: bool) -> Distribution {
+/// Blocks of a size, distributed cyclically in a grid.
+pub fn block_cyclic(dims: &[i64], block: Vec<i64>, grid: Vec<i64>, tiled: bool) -> Distribution {
     Distribution::Grid {
         cuts: dims
             .iter()
@@ -419,7 +419,7 @@ mod tests {
                 grid[0] = processes as i64;
                 for tiled in [false, true] {
                     sound(
-                        &dealt(&dims, block.clone(), grid.clone(), tiled),
+                        &block_cyclic(&dims, block.clone(), grid.clone(), tiled),
                         &dims,
                         &none,
                         processes,

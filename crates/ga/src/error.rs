@@ -22,7 +22,7 @@ pub enum Error {
         what: &'static str,
         /// Counted from 0, the slowest first.
         dimension: usize,
-        /// What was given.
+        /// The value given.
         value: i64,
         /// The first that is right.
         low: i64,

@@ -1,10 +1,14 @@
 //! Margins of blocks that hold copies of the neighbours' elements; the array is a torus.
 //!
-//! Three algorithms: *direct* gets the 3^dimensions - 1 pieces of a margin, corners too, each from whoever has it, with one wait for all
+//! Three algorithms: *direct* gets the 3^dimensions - 1 pieces of a margin, corners too, each from its owner, with one wait for all
 //! before and one after; *shift* goes dimension by dimension, and takes from the two neighbours in each also what they have just got,
 //! with a wait for all between dimensions that are cut; *packed* (`packed.rs`) copies twice and waits once. See C. S. Guiang, A. Purkayastha,
 //! K. F. Milfeld, "Remote memory operations on Linux clusters", and B. Palmer, J. Nieplocha, "Efficient Algorithms for Ghost Cell Updates on
 //! Two Classes of MPP Architectures", 2002. The first updates of an array try all, and the fastest one stays (tunable `ga_ghosts`).
+//!
+//! Where the rows of a margin are no longer than a line, *shift* and *packed* copy 128 of one side and then 128 of the other: a row's last
+//! elements and the next row's first are in the same or neighbouring lines, which would have left the nearest cache between two copies from
+//! end to end. us for an update of 64³ doubles on 2 processes: 6.7 instead of 7.9; of 24⁴ 38.8 instead of 44.8 (Zen 5).
 
 mod packed;
 mod plan;
@@ -78,7 +82,7 @@ impl Margins {
             .find(|(name, _)| wanted == Some(*name))
             .map(|found| found.1);
         let direct = plan::direct(array, around(array))?;
-        // What is possible depends on the distribution, and on memory that all have or none, so all choose alike.
+        // The possible algorithms depend on the distribution, and on memory that all have or none, so all choose alike.
         let packed = match wanted {
             None | Some(Algorithm::Packed) => Packed::new(array, group)?,
             Some(_) => None,

@@ -61,7 +61,7 @@ fn place_of(handle: i32) -> Option<(usize, i32)> {
     Some(((number % PLACES) as usize, number / PLACES))
 }
 
-/// A handle that stands for nothing yet: taken before what it is for gets memory, which would be lost if there were no handle. Who drops it
+/// A handle that stands for nothing yet: taken before what it is for gets memory, which would be lost if there were no handle. Dropping it
 /// gives it back.
 #[derive(Debug)]
 pub struct Reserved(usize);

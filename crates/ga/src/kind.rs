@@ -113,7 +113,7 @@ impl Kind {
 
 /// Something that is done to elements of any type.
 pub trait Generic {
-    /// What comes of it.
+    /// The result.
     type Output;
 
     /// Do it to elements of this type.

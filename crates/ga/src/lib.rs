@@ -13,7 +13,7 @@
 //! | `ghosts.rs` | margins |
 //! | `sparse.rs` | sparse matrices |
 //! | `linear.rs`, `blas.rs` | matrix products |
-//! | `systems.rs`, `dealt.rs`, `scalapack.rs` | systems of equations, eigenvalues |
+//! | `systems.rs`, `block_cyclic.rs`, `scalapack.rs` | systems of equations, eigenvalues |
 //! | `entry.rs` | the C functions |
 //!
 //! Source of the interface: the header and manual of Global Arrays 5.9 (<https://github.com/GlobalArrays/ga>); J. Nieplocha,
@@ -24,8 +24,8 @@
 pub mod allocator;
 pub mod array;
 pub mod blas;
+mod block_cyclic;
 pub mod counter;
-mod dealt;
 pub mod distribution;
 pub mod element;
 pub mod elementwise;

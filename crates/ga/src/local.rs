@@ -24,7 +24,7 @@ pub fn for_each_row<T: Copy>(
     for block in array.own_blocks(patch) {
         let length = block.patch.extents().last().copied().unwrap_or(0) as usize;
         for first in block.patch.rows() {
-            // SAFETY: the block lies within our own part, and its elements along the last dimension lie one after the other. Who else
+            // SAFETY: the block lies within our own part, and its elements along the last dimension lie one after the other. Another process that
             // accesses them meanwhile is a program that is wrong: collective operations wait for all before they begin.
             let elements = unsafe { std::slice::from_raw_parts_mut(base.offset(block.place(&first) as isize), length) };
             row(&first, elements)?;

@@ -143,7 +143,7 @@ pub enum Diagonal {
     Zero,
 }
 
-/// What is done with rows, columns or a diagonal and a vector.
+/// Operations on rows, columns or a diagonal and a vector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ByVector {
     /// The diagonal becomes the vector.

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::life;
 use crate::patch::{Patch, offset};
 
-/// What is done with a patch.
+/// An operation on a patch.
 #[derive(Debug, Clone, Copy)]
 pub enum Way {
     /// From the buffer to the array.

@@ -160,7 +160,7 @@ impl Plan {
             Cut::Grid(block, grid, tiled) => {
                 right(block, "block dims")?;
                 fits(grid)?;
-                Ok(distribution::dealt(dims, block.clone(), grid.clone(), *tiled))
+                Ok(distribution::block_cyclic(dims, block.clone(), grid.clone(), *tiled))
             }
             Cut::TiledIrregular(cuts, grid) => {
                 fits(grid)?;

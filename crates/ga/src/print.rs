@@ -77,7 +77,7 @@ pub fn text(handle: i32, array: &Array, patch: &Patch) -> Result<String> {
     })
 }
 
-/// Who has what, for the first process. Collective.
+/// The distribution, for the first process. Collective.
 ///
 /// # Errors
 /// A process has failed.

@@ -1,4 +1,4 @@
-//! What comes to one number: dot products, norms, the largest and smallest element; collective.
+//! Reductions to one number: dot products, norms, the largest and smallest element; collective.
 
 use isthmus_armci::reduction::{Operator, all_reduce};
 
@@ -179,7 +179,7 @@ impl Generic for DoSelect<'_> {
                 _ => Some((element, index.to_vec())),
             },
         )?;
-        // Everybody's best, with the index of each; whoever has none says so.
+        // The best of each process, with its index; a process without elements says so.
         let width = size_of::<T>();
         let mut mine = vec![0_u8; width + 8 * array.rank() + 1];
         if let Some((element, index)) = &best {

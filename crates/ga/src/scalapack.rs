@@ -2,6 +2,11 @@
 //! it is opened so that it finds this one, whichever ABI the program itself was linked with, and asked for the name of its MPI before it
 //! is used.
 //!
+//! A program that `mpicc` links has `libmpi_abi.so.1` among its libraries: the same names with other constants. So `libmpich.so.12` is
+//! opened first, from our own place (`libisthmus.so.0` has `$ORIGIN` as run path), where ScaLAPACK's loader then finds it, and ScaLAPACK with
+//! `RTLD_DEEPBIND`, so that it calls the functions of its own dependencies. Both ABIs are then in use in one process; ScaLAPACK's messages
+//! travel on communicators of their own, one for each group, whose processes form a grid as square as their number allows.
+//!
 //! Source of the interface: <https://www.netlib.org/scalapack/>; L. S. Blackford et al., "ScaLAPACK Users' Guide", 1997. Fortran's
 //! conventions: arguments by reference, matrices by columns, lengths of strings behind all others.
 
@@ -35,7 +40,7 @@ const COMM_WORLD: c_int = 0x4400_0000;
 /// MPICH's `MPI_ERRORS_ARE_FATAL`.
 const ERRORS_ARE_FATAL: c_int = 0x5400_0000;
 /// Of the messages by which a group's communicator is made.
-const FOUNDING_TAG: c_int = 24072;
+const SETUP_TAG: c_int = 24072;
 
 /// A function of MPI, a C routine of the BLACS, or a routine of ScaLAPACK.
 ///
@@ -194,7 +199,7 @@ pub(crate) fn forget_all() {
 }
 
 impl Made {
-    /// What cannot be given back any more ends with MPI.
+    /// A context that cannot be freed any more ends with MPI.
     fn give_back(mut self) {
         type Number = unsafe extern "C" fn(c_int);
         type Free = unsafe extern "C" fn(*mut c_int) -> c_int;
@@ -312,7 +317,7 @@ fn communicator_of(ranks: &[c_int]) -> Result<c_int> {
         let included = good("MPI_Group_incl", include(world, count, ranks.as_ptr(), &mut members));
         free_group(&mut world);
         included?;
-        let code = create(COMM_WORLD, members, FOUNDING_TAG, &mut communicator);
+        let code = create(COMM_WORLD, members, SETUP_TAG, &mut communicator);
         free_group(&mut members);
         good("MPI_Comm_create_group", code)?;
         // ScaLAPACK does not look at what MPI answers: where errors return, it would go on with what was there before.

@@ -80,7 +80,7 @@ impl Generic for DoScan<'_> {
         }
         for_each_row(to, &patch, |first, row: &mut [T]| {
             for (at, element) in (first[0]..).zip(row) {
-                // What lies before the first mark belongs to no segment, and stays.
+                // Elements before the first mark belong to no segment, and stay.
                 if let Some(result) = results[(at - lo) as usize] {
                     *element = result;
                 }

@@ -9,7 +9,7 @@ use isthmus_engine::tunables;
 
 use crate::array::Array;
 use crate::blas;
-use crate::dealt::{self, Dealt};
+use crate::block_cyclic::{self, BlockCyclic};
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::kind::{Generic, Kind, dispatch};
@@ -120,12 +120,12 @@ impl Generic for DoSolve<'_> {
         let (is_transposed, is_positive) = (self.factors == Factors::Transposed, self.factors == Factors::Positive);
         let group = self.b.group()?;
         if let Some(grid) = grid(&group, rows)? {
-            let mut a: Dealt<T> = Dealt::load(grid, self.a, is_transposed)?;
-            let mut b: Dealt<T> = Dealt::load(grid, self.b, false)?;
+            let mut a: BlockCyclic<T> = BlockCyclic::load(grid, self.a, is_transposed)?;
+            let mut b: BlockCyclic<T> = BlockCyclic::load(grid, self.b, false)?;
             // Nobody writes before all have read.
             let info = match is_positive {
-                true => dealt::solve::solve_positive(&mut a, &mut b)?,
-                false => dealt::solve::solve(&mut a, &mut b)?,
+                true => block_cyclic::solve::solve_positive(&mut a, &mut b)?,
+                false => block_cyclic::solve::solve(&mut a, &mut b)?,
             };
             group.link()?.barrier()?;
             if info == 0 {
@@ -168,8 +168,8 @@ impl Generic for DoInvert<'_> {
         let rows = square(self.0)?;
         let group = self.0.group()?;
         if let Some(grid) = grid(&group, rows)? {
-            let mut a: Dealt<T> = Dealt::load(grid, self.0, false)?;
-            let info = dealt::solve::invert(&mut a)?;
+            let mut a: BlockCyclic<T> = BlockCyclic::load(grid, self.0, false)?;
+            let info = block_cyclic::solve::invert(&mut a)?;
             group.link()?.barrier()?;
             if info == 0 {
                 a.store_mirrored(self.0)?;
@@ -227,15 +227,15 @@ impl<'a> Metric<'a> {
     }
 }
 
-fn factor_of(grid: Grid, metric: Metric<'_>) -> Result<Dealt<f64>> {
+fn factor_of(grid: Grid, metric: Metric<'_>) -> Result<BlockCyclic<f64>> {
     let kept = match metric.keeps || metric.reuses {
-        true => dealt::eigen::take_kept(grid.context),
+        true => block_cyclic::eigen::take_kept(grid.context),
         false => None,
     };
     let rows = metric.of.dims[0] as usize;
     match kept.filter(|kept| metric.reuses && kept.rows() == rows) {
         Some(factor) => Ok(factor),
-        None => dealt::eigen::factored(Dealt::load(grid, metric.of, false)?),
+        None => block_cyclic::eigen::factored(BlockCyclic::load(grid, metric.of, false)?),
     }
 }
 
@@ -247,7 +247,7 @@ pub fn forget_metric(a: &Array) -> Result<()> {
     let group = a.group()?;
     collectively(&group, || {
         if let Some(context) = scalapack::context_of(&group) {
-            dealt::eigen::take_kept(context);
+            block_cyclic::eigen::take_kept(context);
         }
         Ok(())
     })
@@ -256,13 +256,13 @@ pub fn forget_metric(a: &Array) -> Result<()> {
 /// Give back what was made for a group, which is to be destroyed. Collective over the group. Blocks.
 pub fn forget(group: &Group) {
     if let Some(context) = scalapack::forget(group) {
-        dealt::eigen::take_kept(context);
+        block_cyclic::eigen::take_kept(context);
     }
 }
 
 /// Give back what was made for all groups. Collective. Blocks.
 pub fn forget_all() {
-    dealt::eigen::forget_kept();
+    block_cyclic::eigen::forget_kept();
     scalapack::forget_all();
 }
 
@@ -285,11 +285,11 @@ pub fn eigen(a: &Array, metric: Option<Metric<'_>>, vectors: &Array, by_one: boo
     collectively(&group, || {
         let grid = if by_one { None } else { grid(&group, rows)? };
         if let Some(grid) = grid {
-            let matrix = Dealt::load(grid, a, false)?;
+            let matrix = BlockCyclic::load(grid, a, false)?;
             let mut factor = metric.map(|metric| factor_of(grid, metric)).transpose()?;
-            let (values, found) = dealt::eigen::eigen(matrix, factor.as_mut())?;
+            let (values, found) = block_cyclic::eigen::eigen(matrix, factor.as_mut())?;
             if let (Some(Metric { keeps: true, .. }), Some(factor)) = (metric, factor) {
-                dealt::eigen::keep(factor);
+                block_cyclic::eigen::keep(factor);
             }
             group.link()?.barrier()?;
             found.store(vectors)?;

@@ -23,7 +23,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// How long `mpiexec` may take to answer.
 const ANSWER: Duration = Duration::from_secs(30);
 
-/// Whom to connect to, and as what.
+/// The launcher to connect to, and the role there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
     /// Addresses of the machine that `mpiexec` runs on.
@@ -85,7 +85,7 @@ pub fn run(call: &Call) -> Result<u8> {
     supervise::run_part(*part, uplink)
 }
 
-/// Read the secret, connect to whom we were told, and say who we are. Blocks until that is done.
+/// Read the secret, connect to the given launcher, and identify this daemon. Blocks until that is done.
 pub fn call_back(call: &Call) -> Result<Connection> {
     let mut connection = connect(call, read_secret()?)?;
     connection.send(&ToHead::Hello {

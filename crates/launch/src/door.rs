@@ -11,8 +11,8 @@ use isthmus_engine::control::{Nonce, OF_LAUNCHER, OF_RANK, Proof, ToLauncher, To
 use isthmus_os::socket;
 
 use crate::failure::{self, Failure};
-use crate::family;
 use crate::lifeline::{self, Lifeline};
+use crate::process_tree;
 
 /// Connections that a round takes at most.
 const A_ROUND: usize = 64;
@@ -123,7 +123,7 @@ impl Door {
             Some(ToLauncher::Hello { rank, proof, .. })
                 if proof == self.proofs[0]
                     && rank < self.ranks
-                    && (visitor.is_own || family::is_descendant(visitor.pid)) =>
+                    && (visitor.is_own || process_tree::is_descendant(visitor.pid)) =>
             {
                 Some(rank)
             }

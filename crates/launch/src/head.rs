@@ -6,7 +6,7 @@
 //! it, and one that is lost, or whose launcher has ended before it, ends the job, or what is left of it goes on ([`losses`]).
 
 pub mod branch;
-mod council;
+mod failures;
 pub mod hangs;
 mod losses;
 
@@ -31,7 +31,7 @@ use crate::nodes::{self, Node};
 use crate::options::Job;
 use crate::sink;
 use crate::wire::{Card, Loss, Part, ToHead, ToNode};
-use council::Council;
+use failures::Coordinator;
 use hangs::Hangs;
 
 /// How long a daemon may take to connect.
@@ -39,10 +39,10 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How long daemons have to end their parts once the job ends, and then their launchers to end themselves; and how much later than its
 /// launcher a daemon may end.
 const GRACE: Duration = Duration::from_secs(5);
-/// How long the last words of a daemon may take whose launcher has ended.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How long the last output of a daemon may take whose launcher has ended.
+const LAST_OUTPUT: Duration = Duration::from_secs(1);
 /// Connections that have not proven that they know the secret: how many there may be, and how long they have for that.
-const STRANGERS: usize = 64;
+const UNIDENTIFIED: usize = 64;
 const PROOF: Duration = Duration::from_secs(10);
 /// How long nobody is listened to after one that did not know it, and where no descriptor is left.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -50,7 +50,7 @@ const FULL: Duration = Duration::from_millis(100);
 /// How often the launchers are looked at.
 const LOOK: Duration = Duration::from_millis(50);
 /// Two signals closer together are one wish.
-const SAME_WISH: Duration = Duration::from_millis(200);
+const SAME_SIGNAL: Duration = Duration::from_millis(200);
 /// Exit code when `--timeout` ends the job, as `timeout(1)` has it.
 const TIMED_OUT: u8 = 124;
 
@@ -135,7 +135,7 @@ pub struct Spot {
     pub host: String,
 }
 
-/// Whoever starts daemons, or branches, and passes on what they say: `mpiexec` itself, or a branch.
+/// A process that starts daemons, or branches, and passes on their messages: `mpiexec` itself, or a branch.
 struct Head {
     part: Part,
     launcher: Option<String>,
@@ -149,7 +149,7 @@ struct Head {
     /// Of a branch.
     above: Option<Connection>,
     /// Connections that have proven nothing yet, and when they were made: the oldest first.
-    strangers: Vec<(Instant, Connection)>,
+    unidentified: Vec<(Instant, Connection)>,
     /// Nobody is listened to before.
     deaf_until: Option<Instant>,
     children: Vec<Child>,
@@ -157,8 +157,8 @@ struct Head {
     cards: Vec<Card>,
     /// Ranks that are no more, in the order that all nodes know.
     losses: Vec<Loss>,
-    /// What is decided about them, by the head of all.
-    council: Council,
+    /// Decisions about them, by the head of all.
+    coordinator: Coordinator,
     /// Which nodes' ranks do nothing but wait; looked after by the head of all.
     hangs: Hangs,
     /// Nodes that were lost as a whole, as the user is told.
@@ -216,7 +216,7 @@ enum Source {
     Signals,
     Listener,
     Above,
-    Stranger,
+    Unidentified,
     Child(usize),
 }
 
@@ -244,12 +244,12 @@ impl Head {
             listener,
             port,
             above: None,
-            strangers: Vec::new(),
+            unidentified: Vec::new(),
             deaf_until: None,
             children: Vec::new(),
             cards: Vec::new(),
             losses: Vec::new(),
-            council: Council::of(nodes),
+            coordinator: Coordinator::of(nodes),
             hangs: Hangs::of(nodes),
             fallen: Vec::new(),
             verdict: None,
@@ -343,7 +343,7 @@ impl Head {
         let child = self.children.iter_mut().find(is_there);
         if let Some(mut input) = child.and_then(|child| child.input.take()) {
             std::thread::spawn(move || {
-                // Whoever reads no more is not written to.
+                // A daemon that reads no more is not written to.
                 let _ = std::io::copy(&mut stdio::input(), &mut input);
             });
         }
@@ -365,11 +365,11 @@ impl Head {
                     Source::Signals => self.attend_signals(),
                     Source::Listener => self.attend_listener(),
                     Source::Above => self.attend_above(),
-                    Source::Stranger => {}
+                    Source::Unidentified => {}
                     Source::Child(index) => self.attend_child(index),
                 }
             }
-            self.attend_strangers();
+            self.attend_unidentified();
         }
     }
 
@@ -379,7 +379,7 @@ impl Head {
             while let Some(connection) = self.children[index].connection.as_ref()
                 && !connection.is_closed()
                 && !self.children[index].done
-                && poll::readable(&[connection.as_fd()], Some(LAST_WORDS)) == Ok(vec![true])
+                && poll::readable(&[connection.as_fd()], Some(LAST_OUTPUT)) == Ok(vec![true])
             {
                 self.attend_child(index);
             }
@@ -401,12 +401,15 @@ impl Head {
             }
         }
         let above = branch::open(&self.above).map(|above| (above, Source::Above));
-        let strangers = self.strangers.iter().map(|(_, stranger)| (stranger, Source::Stranger));
+        let unidentified = self
+            .unidentified
+            .iter()
+            .map(|(_, connection)| (connection, Source::Unidentified));
         let children = self.children.iter().enumerate().filter_map(|(index, child)| {
             let connection = child.connection.as_ref().filter(|connection| !connection.is_closed());
             Some((connection?, Source::Child(index)))
         });
-        for (connection, source) in above.into_iter().chain(strangers).chain(children) {
+        for (connection, source) in above.into_iter().chain(unidentified).chain(children) {
             descriptors.push((connection.as_fd(), connection.interest()));
             sources.push(source);
         }
@@ -418,20 +421,20 @@ impl Head {
 
     /// Take what has connected: anybody can, so it is a bounded number a round, and newcomers take the place of the oldest.
     fn attend_listener(&mut self) {
-        for _ in 0..STRANGERS {
+        for _ in 0..UNIDENTIFIED {
             match self.listener.accept() {
                 Ok((stream, _)) => {
-                    if self.strangers.len() >= STRANGERS {
-                        self.strangers.remove(0);
+                    if self.unidentified.len() >= UNIDENTIFIED {
+                        self.unidentified.remove(0);
                     }
                     let connection = Connection::accepted(stream, self.secret).ok();
-                    self.strangers
+                    self.unidentified
                         .extend(connection.map(|connection| (Instant::now(), connection)));
                 }
                 Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 // There is no descriptor left.
-                Err(_) if !self.strangers.is_empty() => drop(self.strangers.remove(0)),
+                Err(_) if !self.unidentified.is_empty() => drop(self.unidentified.remove(0)),
                 Err(_) => {
                     self.deaf_until = Some(Instant::now() + FULL);
                     return;
@@ -441,12 +444,14 @@ impl Head {
     }
 
     /// A connection proves that it is a daemon of this job and names its node, or is dropped.
-    fn attend_strangers(&mut self) {
-        for (since, mut stranger) in std::mem::take(&mut self.strangers) {
-            let said = stranger.receive::<ToHead>();
+    fn attend_unidentified(&mut self) {
+        for (since, mut connection) in std::mem::take(&mut self.unidentified) {
+            let said = connection.receive::<ToHead>();
             match said.into_iter().next() {
-                Some(ToHead::Hello { node, version }) => self.welcome(node as usize, &version, stranger),
-                None if !stranger.is_closed() && since.elapsed() < PROOF => self.strangers.push((since, stranger)),
+                Some(ToHead::Hello { node, version }) => self.welcome(node as usize, &version, connection),
+                None if !connection.is_closed() && since.elapsed() < PROOF => {
+                    self.unidentified.push((since, connection))
+                }
                 _ => self.deaf_until = Some(Instant::now() + PAUSE),
             }
         }
@@ -617,7 +622,7 @@ impl Head {
             let signal = arrived.signal;
             let ends = ![libc::SIGUSR1, libc::SIGUSR2].contains(&signal);
             match self.told {
-                Some(told) if ends && told.elapsed() < SAME_WISH => {}
+                Some(told) if ends && told.elapsed() < SAME_SIGNAL => {}
                 Some(_) if ends => {
                     say("ending the job");
                     self.end(128 + signal as u8);

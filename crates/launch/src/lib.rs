@@ -3,24 +3,24 @@
 //! The way of a job: [`options`] makes a [`Job`](options::Job) of the command line, `program` looks at each program
 //! before anything runs, `start` starts the ranks, and `supervise` stays with them in one loop over signals,
 //! lifelines (`lifeline`) and, where lines are to be tagged, pipes (`output`); what it prints is written by threads (`sink`). Ending a job means ending every
-//! descendant (`family`). Of ranks that another launcher has started, `guests` keeps the memory.
+//! descendant (`process_tree`). Of ranks that another launcher has started, `agent` keeps the memory.
 
 use std::process::ExitCode;
 use std::time::Duration;
 
+mod agent;
 mod connection;
 mod daemon;
 mod debugger;
 mod door;
 pub mod failure;
-mod family;
-mod guests;
 mod head;
 mod hosts;
 mod lifeline;
 pub mod nodes;
 pub mod options;
 mod output;
+mod process_tree;
 mod program;
 mod report;
 mod sink;
@@ -52,7 +52,7 @@ pub fn main() -> ExitCode {
         }
         Request::Daemon(call) => daemon::run(&call),
         Request::Branch(call) => head::branch::run(&call),
-        Request::Guests(party) => guests::run(party),
+        Request::Agent(spec) => agent::run(spec),
         Request::Run(mut job) => {
             if job.timeout.is_none() {
                 job.timeout = options::timeout_of_environment()?;

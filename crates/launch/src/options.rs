@@ -1,4 +1,8 @@
 //! The command line, parsed into a [`Job`].
+//!
+//! Parsed by hand: launchers have options with one dash and several letters (`-np`, `-genv`), take `-x` and `--x` alike, end options at the
+//! program's name, and repeat everything after `:`. `lexopt` and `clap` read `-np 4` as `-n p`. A property test feeds the parser arbitrary
+//! words.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -7,8 +11,8 @@ use std::time::Duration;
 use crate::daemon::Call;
 use isthmus_engine::tunables;
 
+use crate::agent::JobSpec;
 use crate::failure::{Failure, Result};
-use crate::guests::Party;
 use crate::nodes;
 
 pub mod table;
@@ -30,7 +34,7 @@ pub enum Request {
     /// Be the head of a group of the job's nodes.
     Branch(Call),
     /// Keep the job of so many ranks that another launcher has started.
-    Guests(Party),
+    Agent(JobSpec),
 }
 
 /// A job: one or more commands whose ranks share a world.
@@ -58,7 +62,7 @@ pub struct Job {
     pub debugger: bool,
     /// Others are never ended when a rank fails.
     pub never_end_others: bool,
-    /// Say who waits for whom when everybody has waited for so long.
+    /// Report the waits of all ranks when all have waited for so long.
     pub report_hang: Option<Duration>,
     /// The machines that are named.
     pub hosts: nodes::Wanted,
@@ -94,7 +98,7 @@ impl Job {
     }
 }
 
-/// When everybody has waited for so long, it is said who waits for whom.
+/// When all ranks have waited for so long, their waits are reported.
 const HANG: Duration = Duration::from_secs(60);
 
 /// No time on the command line is longer: a century.
@@ -257,7 +261,7 @@ pub fn parse(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result
         .filter_map(|(name, _)| tunables::objection(name.to_str()?))
         .collect();
     job.notes.extend(objections);
-    // What is set for one command comes later, so it wins over what is set for all.
+    // Variables of one command come later, so they override those of all.
     for command in &mut job.commands {
         command.environment = everywhere
             .iter()
@@ -471,9 +475,9 @@ impl Parser {
             }
             "guests" => {
                 let text = self.text(name)?;
-                let party = Party::parse(&text);
+                let spec = JobSpec::parse(&text);
                 let wrong = || Failure::usage(format!("--guests {text}: this is for the library's own use"));
-                return Ok(Some(Request::Guests(party.ok_or_else(wrong)?)));
+                return Ok(Some(Request::Agent(spec.ok_or_else(wrong)?)));
             }
             other => {
                 let known = table::ACCEPTED.iter().find(|accepted| accepted.name == other);
@@ -587,7 +591,7 @@ enum Found {
     Request(Box<Request>),
 }
 
-/// The name behind one or two dashes, if this is an option. What is not UTF-8 is a program.
+/// The name behind one or two dashes, if this is an option. A word that is not UTF-8 is a program.
 fn option_name(argument: &OsString) -> Option<&str> {
     let name = argument.to_str()?.strip_prefix('-')?;
     Some(name.strip_prefix('-').unwrap_or(name)).filter(|name| !name.is_empty())
@@ -743,7 +747,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is typed, the answer is a job that can be started or one line.
+        /// Any command line gives a job that can be started or one line.
         #[test]
         fn any_line(words in proptest::collection::vec(
             prop_oneof![

@@ -103,7 +103,7 @@ impl Lines {
         ready
     }
 
-    /// What has begun, as a line.
+    /// An unfinished line.
     fn finish(&mut self) -> Vec<u8> {
         if self.begun.is_empty() {
             return Vec::new();

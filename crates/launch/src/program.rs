@@ -132,7 +132,7 @@ struct Elf {
 }
 
 impl Elf {
-    /// What cannot be read stays at its default: then the kernel and the dynamic linker have the last word.
+    /// Fields that cannot be read keep their defaults: then the kernel and the dynamic linker decide.
     fn read<'data, R: ReadRef<'data>>(data: R) -> Self {
         let mut found = Self::default();
         let Ok(header) = FileHeader64::<object::Endianness>::parse(data) else {

@@ -24,9 +24,9 @@ use isthmus_os::{limits, random};
 
 use crate::door::{Door, Refused, Visitor};
 use crate::failure::{Failure, Result, say};
-use crate::family;
 use crate::lifeline::Lifeline;
 use crate::options::Job;
+use crate::process_tree;
 use crate::program::{self, Program};
 use crate::sink;
 use crate::start::{self, Starter};
@@ -39,10 +39,10 @@ pub use uplink::Uplink;
 
 /// How long ranks have between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_millis(250);
-/// Who is in the job when another fails, and has not said that it wants to go on, has so long to end the call that it is in and
+/// A rank that is in the job when another fails, and has not said that it wants to go on, has so long to end its call and
 /// say so; as long after it has come, if that was later.
 const SETTLING: Duration = Duration::from_millis(250);
-/// Who has not called `MPI_Init` is waited for so long after its start, if another fails meanwhile.
+/// A rank that has not called `MPI_Init` is waited for so long after its start, if another fails meanwhile.
 const COMING: Duration = Duration::from_secs(10);
 /// How long we wait to learn how a process ended whose connection has closed.
 const LEARN: Duration = Duration::from_millis(100);
@@ -113,8 +113,8 @@ fn supervise(
         Failure::machine("start so many ranks", cure)
     })?;
     let _watcher = Watcher::begin(&nonce);
-    let strangers = if child::exist() {
-        family::descendants(&HashSet::new())
+    let foreign = if child::exist() {
+        process_tree::descendants(&HashSet::new())
     } else {
         Vec::new()
     };
@@ -131,14 +131,14 @@ fn supervise(
         uplink,
         elsewhere: Elsewhere::default(),
         lost_elsewhere: HashSet::new(),
-        strangers: strangers.into_iter().collect(),
+        foreign: foreign.into_iter().collect(),
         ranks: Vec::new(),
         passing: Passing::default(),
         childless: false,
         verdict: None,
         told: None,
         ending: None,
-        thinning: None,
+        partial_abort: None,
         deadline: job.timeout.map(|limit| Instant::now() + limit),
         next_look: job.report_hang.map(|limit| Instant::now() + limit),
         told_of_wait: false,
@@ -200,7 +200,7 @@ struct Supervisor<'a> {
     signals: Signals,
     turns: Vec<Turn>,
     /// Children that we were born with, and what has left a job that ended well.
-    strangers: HashSet<u32>,
+    foreign: HashSet<u32>,
     ranks: Vec<Rank>,
     passing: Passing,
     /// The kernel says that no child is left.
@@ -212,7 +212,7 @@ struct Supervisor<'a> {
     /// The job is being ended; what lives at this time is killed.
     ending: Option<Instant>,
     /// Some ranks are being ended: those that live at this time are killed.
-    thinning: Option<Instant>,
+    partial_abort: Option<Instant>,
     deadline: Option<Instant>,
     /// When to look whether everybody waits.
     next_look: Option<Instant>,
@@ -236,7 +236,7 @@ struct Rank {
     lost: bool,
     /// The others have been told that it is no more.
     declared: bool,
-    /// What was decided of that where the job is on several nodes: do the others go on?
+    /// The decision where the job is on several nodes: do the others go on?
     judged: Option<bool>,
     /// It ends as a member of what `MPI_Abort` was called for.
     aborted: bool,
@@ -382,7 +382,7 @@ impl Supervisor<'_> {
             reminder,
             learning,
             self.next_look,
-            self.thinning,
+            self.partial_abort,
             asked,
         ]
         .into_iter()
@@ -416,15 +416,15 @@ impl Supervisor<'_> {
         let own = std::process::id();
         let descriptors = self.passing.descriptors().chain([1, 2]);
         let outputs = descriptors
-            .filter_map(|descriptor| family::output(own, descriptor).ok())
+            .filter_map(|descriptor| process_tree::output(own, descriptor).ok())
             .collect();
-        let left = family::descendants(&self.strangers).into_iter();
-        self.strangers
-            .extend(left.filter(|pid| family::is_detached(*pid, &outputs)));
+        let left = process_tree::descendants(&self.foreign).into_iter();
+        self.foreign
+            .extend(left.filter(|pid| process_tree::is_detached(*pid, &outputs)));
     }
 
     fn nobody_left(&self) -> bool {
-        self.childless || (!self.strangers.is_empty() && family::descendants(&self.strangers).is_empty())
+        self.childless || (!self.foreign.is_empty() && process_tree::descendants(&self.foreign).is_empty())
     }
 
     fn attend_visitors(&mut self) {
@@ -486,7 +486,7 @@ impl Supervisor<'_> {
         if let Some(kill_at) = self.ending {
             if now >= kill_at {
                 if now >= kill_at + GIVE_UP {
-                    say(match family::is_visible() {
+                    say(match process_tree::is_visible() {
                         true => {
                             "some processes of the job do not end: another user's, or stuck in the kernel (state D in ps)"
                         }
@@ -499,8 +499,8 @@ impl Supervisor<'_> {
             }
             return;
         }
-        if self.thinning.is_some_and(|at| now >= at) {
-            self.thin_out();
+        if self.partial_abort.is_some_and(|at| now >= at) {
+            self.end_aborted();
         }
         for rank in 0..self.ranks.len() {
             if self.ranks[rank]

@@ -1,4 +1,4 @@
-//! What is left of a job whose `mpiexec` was killed by SIGKILL: ranks die with it, as the kernel does that, but not what they started.
+//! Cleans up a job whose `mpiexec` was killed by SIGKILL: the kernel kills the ranks with it, but not their children.
 //! A process beside `mpiexec` that waits for its end kills whoever has the job's name in its environment.
 #![allow(unsafe_code)] // A process made without a program of its own.
 
@@ -10,12 +10,12 @@ use std::time::Duration;
 use isthmus_engine::control::Nonce;
 use isthmus_os::{child, signal};
 
-use crate::family;
+use crate::process_tree;
 
 /// How often it looks for more once it has found none, and how long it waits in between.
 const ROUNDS: usize = 3;
 const PAUSE: Duration = Duration::from_millis(10);
-/// Whoever lives on after so many rounds in all hangs in the kernel, or is another user's.
+/// A process that lives on after so many rounds hangs in the kernel, or is another user's.
 const MOST_ROUNDS: usize = 100;
 /// How long `mpiexec` waits for its end. It takes no time, unless somebody has stopped it.
 const LEAVE: Duration = Duration::from_secs(1);
@@ -59,7 +59,7 @@ fn watch(mut mpiexec: UnixStream, job: &str) {
     }
     let mut empty = 0;
     for _ in 0..MOST_ROUNDS {
-        let left = family::with_variable("ISTHMUS_JOB", job);
+        let left = process_tree::with_variable("ISTHMUS_JOB", job);
         empty = if left.is_empty() { empty + 1 } else { 0 };
         if empty == ROUNDS {
             return;

@@ -24,11 +24,11 @@ pub enum ToHead {
     /// The job is being ended there, with this exit code.
     Ending(u8),
     /// A rank there has no way any more to a rank on another node.
-    Parted(Parting),
+    BrokenLink(BrokenLink),
     /// A rank there is no more.
     Lost(Loss),
     /// What those there want who are in the job, after such a loss on any node.
-    Stance(Stance),
+    Vote(Vote),
     /// Of a branch: nothing of the job is left on that node of its group.
     Over(u32),
     /// A rank there contributes to an agreement.
@@ -67,7 +67,7 @@ pub enum ToNode {
     /// Pass this signal on.
     Signal(i32),
     /// A rank on another node has no way any more to one that may be here: that one is to end.
-    Parted(Parting),
+    BrokenLink(BrokenLink),
     /// A rank is no more. Every node hears of all of them, in the same order.
     Lost(Loss),
     /// Do the others go on without that rank?
@@ -76,7 +76,7 @@ pub enum ToNode {
     Decided {
         /// In which turn of programs.
         turn: u32,
-        /// Who has contributed.
+        /// The contributor.
         ranks: Vec<u32>,
         /// What they agree on.
         decision: Decision,
@@ -108,7 +108,7 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// Is it known to the programs of this turn? Who has failed does not come back.
+    /// Is it known to the programs of this turn? A failed rank does not come back.
     pub fn concerns(&self, turn: u32) -> bool {
         self.turn == turn || !self.in_peace && self.turn < turn
     }
@@ -116,21 +116,21 @@ impl Loss {
 
 /// What the ranks of a node want after a loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stance {
+pub struct Vote {
     /// Which node.
     pub node: u32,
-    /// Who was lost.
+    /// The lost rank.
     pub rank: u32,
     /// How many go on; `None`: one of them does not want to.
-    pub endurers: Option<u32>,
+    pub survivors: Option<u32>,
 }
 
 /// Two ranks that cannot talk any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Parting {
-    /// Who has found out.
+pub struct BrokenLink {
+    /// The rank that reports it.
     pub rank: u32,
-    /// Who is to end.
+    /// The rank to end.
     pub other: u32,
 }
 
@@ -139,7 +139,7 @@ pub struct Parting {
 pub struct Card {
     /// Of which programs that ran one after the other.
     pub turn: u32,
-    /// Whose.
+    /// The rank.
     pub rank: u32,
     /// Its name there.
     pub name: Vec<u8>,
@@ -242,12 +242,12 @@ fn read_card(reader: &mut Reader<'_>) -> Option<Card> {
     })
 }
 
-fn write_parting(writer: &mut Writer, Parting { rank, other }: Parting) {
+fn write_parting(writer: &mut Writer, BrokenLink { rank, other }: BrokenLink) {
     writer.number(rank.into()).number(other.into());
 }
 
-fn read_parting(reader: &mut Reader<'_>) -> Option<Parting> {
-    Some(Parting {
+fn read_parting(reader: &mut Reader<'_>) -> Option<BrokenLink> {
+    Some(BrokenLink {
         rank: reader.number()?,
         other: reader.number()?,
     })
@@ -288,11 +288,11 @@ impl Message for ToHead {
             Self::Card(card) => write_card(writer.number(2), card),
             Self::Ending(code) => drop(writer.number(3).number((*code).into())),
             Self::Done(code) => drop(writer.number(4).number((*code).into())),
-            Self::Parted(parting) => write_parting(writer.number(5), *parting),
+            Self::BrokenLink(broken) => write_parting(writer.number(5), *broken),
             Self::Lost(loss) => write_loss(writer.number(6), *loss),
-            Self::Stance(Stance { node, rank, endurers }) => {
+            Self::Vote(Vote { node, rank, survivors }) => {
                 writer.number(7).number((*node).into()).number((*rank).into());
-                writer.number(endurers.map_or(0, |count| u64::from(count) + 1));
+                writer.number(survivors.map_or(0, |count| u64::from(count) + 1));
             }
             Self::Over(node) => drop(writer.number(8).number((*node).into())),
             Self::Contributed {
@@ -325,12 +325,12 @@ impl Message for ToHead {
             2 => Self::Card(read_card(&mut reader)?),
             3 => Self::Ending(reader.number()?),
             4 => Self::Done(reader.number()?),
-            5 => Self::Parted(read_parting(&mut reader)?),
+            5 => Self::BrokenLink(read_parting(&mut reader)?),
             6 => Self::Lost(read_loss(&mut reader)?),
-            7 => Self::Stance(Stance {
+            7 => Self::Vote(Vote {
                 node: reader.number()?,
                 rank: reader.number()?,
-                endurers: reader.number::<u32>()?.checked_sub(1),
+                survivors: reader.number::<u32>()?.checked_sub(1),
             }),
             8 => Self::Over(reader.number()?),
             9 => Self::Contributed {
@@ -364,7 +364,7 @@ impl Message for ToNode {
             Self::End(code) => drop(writer.number(3).number((*code).into())),
             Self::Signal(signal) => drop(writer.number(4).number(*signal as u64)),
             Self::Branch(limb) => write_limb(writer.number(5), limb),
-            Self::Parted(parting) => write_parting(writer.number(6), *parting),
+            Self::BrokenLink(broken) => write_parting(writer.number(6), *broken),
             Self::Lost(loss) => write_loss(writer.number(7), *loss),
             Self::Judged(rank, go_on) => {
                 writer.number(8).number((*rank).into()).number((*go_on).into());
@@ -390,7 +390,7 @@ impl Message for ToNode {
             3 => Self::End(reader.number()?),
             4 => Self::Signal(reader.number()?),
             5 => Self::Branch(Box::new(read_limb(&mut reader)?)),
-            6 => Self::Parted(read_parting(&mut reader)?),
+            6 => Self::BrokenLink(read_parting(&mut reader)?),
             7 => Self::Lost(read_loss(&mut reader)?),
             8 => Self::Judged(reader.number()?, reader.number::<u8>()? != 0),
             9 => {
@@ -599,11 +599,11 @@ mod tests {
             count: 2,
             members: vec![1, 7],
         };
-        let stance = |endurers| {
-            ToHead::Stance(Stance {
+        let vote = |survivors| {
+            ToHead::Vote(Vote {
                 node: 2,
                 rank: 3,
-                endurers,
+                survivors,
             })
         };
         let waiting = |wait: Option<_>| ToHead::Waiting {
@@ -612,9 +612,9 @@ mod tests {
         };
         for message in [
             ToHead::Lost(loss),
-            stance(None),
-            stance(Some(0)),
-            stance(Some(7)),
+            vote(None),
+            vote(Some(0)),
+            vote(Some(7)),
             ToHead::Over(5),
             waiting(None),
             waiting(Some((Some(61), false))),
@@ -639,7 +639,7 @@ mod tests {
             ToHead::Card(card.clone()),
             ToHead::Ending(3),
             ToHead::Done(0),
-            ToHead::Parted(Parting { rank: 3, other: 9 }),
+            ToHead::BrokenLink(BrokenLink { rank: 3, other: 9 }),
         ] {
             assert_eq!(ToHead::decode(&message.encode()), Some(message));
         }
@@ -666,7 +666,7 @@ mod tests {
             ToNode::End(137),
             ToNode::Signal(10),
             ToNode::SayWho,
-            ToNode::Parted(Parting { rank: 3, other: 9 }),
+            ToNode::BrokenLink(BrokenLink { rank: 3, other: 9 }),
         ] {
             assert_eq!(ToNode::decode(&message.encode()), Some(message));
         }

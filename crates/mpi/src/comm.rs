@@ -54,15 +54,15 @@ pub struct Comm {
     /// Has the program set the error handler?
     has_set_errhandler: AtomicBool,
     name: Mutex<String>,
-    /// What was promised.
+    /// The promises.
     pub hints: Hints,
     /// The other side of an intercommunicator.
     remote: Option<Box<Remote>>,
-    /// Whom ranks name in point-to-point calls: the remote group if there is one, else the local.
+    /// The group that ranks name in point-to-point calls: the remote group if there is one, else the local.
     targets: Members,
     rank: i32,
     size: i32,
-    /// Who talks to whom, if that was said.
+    /// Its topology, if it has one.
     pub(crate) topology: Option<Arc<Topology>>,
     team: Arc<Team>,
     /// Whether its ranks call the same.

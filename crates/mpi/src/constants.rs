@@ -42,7 +42,7 @@ pub const SIMILAR: i32 = 203;
 /// Different members.
 pub const UNEQUAL: i32 = 204;
 
-/// Split by who can share memory.
+/// Split by shared memory.
 pub const COMM_TYPE_SHARED: i32 = 221;
 /// Split by the next smaller piece of hardware.
 pub const COMM_TYPE_HW_UNGUIDED: i32 = 222;

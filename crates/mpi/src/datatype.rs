@@ -201,7 +201,7 @@ impl Datatype {
         self.committed.load(Ordering::Relaxed)
     }
 
-    /// What it describes, for those who know no handles.
+    /// Its type, for layers without handles.
     #[inline]
     pub fn described(&self) -> &Type {
         &self.definition.described

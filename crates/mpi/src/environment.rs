@@ -89,7 +89,7 @@ pub(crate) fn thread_level(name: &str) -> Option<i32> {
     found.map(|(level, _)| *level)
 }
 
-/// What is granted to those who ask for `wanted`, if it can be: what `ISTHMUS_THREAD_LEVEL` says, if it says anything.
+/// The level granted for `wanted`: that of `ISTHMUS_THREAD_LEVEL`, if it is set.
 fn level_in_force(wanted: i32) -> i32 {
     let Some(name) = tunables::THREAD_LEVEL.get() else {
         return wanted;

@@ -37,8 +37,8 @@ pub(crate) struct Health {
 }
 
 impl Comm {
-    /// Somebody for whom a receive from anybody may wait in vain: a member has failed, and the user has not acknowledged
-    /// that; or nobody is left who could send.
+    /// A failed member for which a receive from any source may wait: the user has not acknowledged
+    /// the failure; or no possible sender is left.
     #[cold]
     pub(crate) fn unacknowledged(&self, inside: &mut Entered) -> Option<Peer> {
         let since = self.health().acknowledged.load(Ordering::Relaxed);
@@ -63,7 +63,7 @@ impl Comm {
     }
 }
 
-/// The error of a receive from anybody that may wait for somebody who has failed. It still waits.
+/// The error of a receive from any source that may wait for a failed rank. It still waits.
 #[cold]
 pub(crate) fn pending(dead: Peer) -> Error {
     fail!(

@@ -38,7 +38,7 @@ use staging::Kept;
 const ADVERTISED_FROM: usize = 32 << 10;
 
 /// A transfer that has been started.
-struct Flight {
+struct Started {
     /// `None`: there is nothing to wait for.
     op: Option<OpId>,
     /// What the engine looks at meanwhile, beside the user's buffer.
@@ -46,18 +46,18 @@ struct Flight {
 }
 
 impl Outgoing<'_> {
-    /// Start. The buffer may be reused once the flight is over.
+    /// Start. The buffer may be reused once it is complete.
     ///
     /// # Safety
-    /// The buffer must be readable where the datatype says until the flight is over.
-    unsafe fn begin(&self, inside: &mut Entered) -> Result<Flight> {
+    /// The buffer must be readable where the datatype says until it is complete.
+    unsafe fn begin(&self, inside: &mut Entered) -> Result<Started> {
         if let Some(datatype) = self.layout {
             // SAFETY: the caller's promise.
             return unsafe { self.begin_packing(inside, datatype) };
         }
         // SAFETY: the caller's promise.
         let op = unsafe { self.post(inside) }?;
-        Ok(Flight {
+        Ok(Started {
             op,
             kept: Kept::Nothing,
         })
@@ -111,15 +111,15 @@ impl Incoming<'_> {
     /// Start.
     ///
     /// # Safety
-    /// The buffer must be writable where the datatype says until the flight is over.
-    unsafe fn begin(&self, inside: &mut Entered) -> Result<Flight> {
+    /// The buffer must be writable where the datatype says until it is complete.
+    unsafe fn begin(&self, inside: &mut Entered) -> Result<Started> {
         if let Some(datatype) = self.layout {
             // SAFETY: the caller's promise.
             return unsafe { self.begin_unpacking(inside, datatype) };
         }
         // SAFETY: the caller's promise.
         let op = unsafe { self.post(inside, self.buf) }?;
-        Ok(Flight {
+        Ok(Started {
             op,
             kept: Kept::Nothing,
         })
@@ -212,22 +212,22 @@ impl Incoming<'_> {
     }
 }
 
-impl Flight {
+impl Started {
     const NONE: Self = Self {
         op: None,
         kept: Kept::Nothing,
     };
 
-    /// Wait until a send is over.
-    fn arrive(mut self, inside: &mut Entered) -> Result<()> {
-        match self.land(inside) {
+    /// Wait until a send is complete.
+    fn wait(mut self, inside: &mut Entered) -> Result<()> {
+        match self.complete(inside) {
             None => Ok(()),
             Some(outcome) => sent(&outcome?).map(drop),
         }
     }
 
-    /// Wait until it is over; `None`: there was nothing to wait for.
-    fn land(&mut self, inside: &mut Entered) -> Option<Result<Outcome>> {
+    /// Wait until it is complete; `None`: there was nothing to wait for.
+    fn complete(&mut self, inside: &mut Entered) -> Option<Result<Outcome>> {
         let op = self.op.take()?;
         Some(inside.wait_for_operations(|inside| inside.take(op)).map_err(|error| {
             // The engine gave up, but a peer may still use what we keep.
@@ -317,25 +317,25 @@ fn give_up(inside: &mut Entered, receive: Option<OpId>, error: Error) -> Error {
     error
 }
 
-/// As [`exchange`], whatever the layouts. The receive is posted before `depart` starts the send.
+/// As [`exchange`], whatever the layouts. The receive is posted before `start_send` starts the send.
 ///
 /// # Safety
-/// As for [`Incoming::accept`], and `depart` must start a flight that may be in the air until this returns.
+/// As for [`Incoming::accept`], and `start_send` must start an operation that may be pending until this returns.
 unsafe fn complete_both(
     incoming: &Incoming<'_>,
-    depart: impl FnOnce(&mut Entered) -> Result<Flight>,
+    start_send: impl FnOnce(&mut Entered) -> Result<Started>,
 ) -> Result<Status> {
     let mut inside = enter();
-    // SAFETY: the caller's promise; the flight is over when this returns.
-    let mut arriving = unsafe { incoming.begin(&mut inside) }?;
-    let leaving = depart(&mut inside);
-    let delivered = leaving.and_then(|flight| flight.arrive(&mut inside));
-    if let (Err(_), Some(op)) = (&delivered, arriving.op) {
+    // SAFETY: the caller's promise; the operation is complete when this returns.
+    let mut receiving = unsafe { incoming.begin(&mut inside) }?;
+    let sending = start_send(&mut inside);
+    let delivered = sending.and_then(|started| started.wait(&mut inside));
+    if let (Err(_), Some(op)) = (&delivered, receiving.op) {
         inside.cancel(op);
     }
-    let outcome = match arriving.op {
+    let outcome = match receiving.op {
         Some(op) if incoming.from == Source::Any => Some(anybody::await_anybody(&mut inside, op)),
-        _ => arriving.land(&mut inside),
+        _ => receiving.complete(&mut inside),
     };
     let status = match outcome {
         None => Ok(Status::NO_PROCESS),

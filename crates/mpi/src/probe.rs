@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::handle::{Handle, Kind, carried, carry};
 use crate::ledger::{self, Given, types};
 use crate::p2p::{Incoming, Source, any_tag};
-use crate::request::{Request, blame, comm_of, try_now};
+use crate::request::{Request, comm_of, try_now, with_comm};
 use crate::status::Status;
 use crate::{fail, liveness};
 
@@ -143,7 +143,8 @@ pub unsafe fn mrecv(
     message: &mut Handle<Message>,
 ) -> Result<Status> {
     let found = find(*message)?;
-    let incoming = Incoming::check_matched(buf, count, datatype, found.name()).map_err(|error| found.blame(error))?;
+    let incoming =
+        Incoming::check_matched(buf, count, datatype, found.name()).map_err(|error| found.with_comm(error))?;
     let buffers = [Given::receives(buf, count, datatype)];
     // SAFETY: the caller's promise.
     let received = ledger::pass_received(buffers, || unsafe { incoming.accept() });
@@ -161,7 +162,8 @@ pub unsafe fn imrecv(
     message: &mut Handle<Message>,
 ) -> Result<Handle<Request>> {
     let found = find(*message)?;
-    let incoming = Incoming::check_matched(buf, count, datatype, found.name()).map_err(|error| found.blame(error))?;
+    let incoming =
+        Incoming::check_matched(buf, count, datatype, found.name()).map_err(|error| found.with_comm(error))?;
     // A plain request finds its communicator by itself, if it needs one.
     let comm = incoming.layout.and_then(|_| found.comm());
     let buffers = [Given::receives(buf, count, datatype)];
@@ -185,7 +187,7 @@ impl Found {
         if received.is_ok() || find(*message).is_err() {
             *message = MESSAGE_NULL;
         }
-        received.map_err(|error| self.blame(error))
+        received.map_err(|error| self.with_comm(error))
     }
 
     fn comm(self) -> Option<Arc<Comm>> {
@@ -194,8 +196,8 @@ impl Found {
     }
 
     #[cold]
-    fn blame(self, error: Error) -> Error {
-        blame(error, self.comm())
+    fn with_comm(self, error: Error) -> Error {
+        with_comm(error, self.comm())
     }
 }
 

@@ -1,4 +1,4 @@
-//! The process and its job: who it is, where MPI stands, which memory it has.
+//! The process and its job: its identity, the state of MPI, its memory.
 
 pub mod codes;
 pub mod kinds;
@@ -26,7 +26,7 @@ pub(crate) struct Life {
     pub phase: Phase,
     /// The thread that called `MPI_Init`, and the level it was granted.
     pub main: Option<(ThreadId, i32)>,
-    /// Who needs the job: the world model and each session count one.
+    /// The users of the job: the world model and each session count one.
     pub users: u32,
 }
 

@@ -30,7 +30,7 @@ use crate::status::Status;
 
 pub(crate) use complete::try_now;
 pub use complete::{test, testall, testany, testsome, wait, waitall, waitany, waitsome};
-pub(crate) use finish::blame;
+pub(crate) use finish::with_comm;
 pub(crate) use free::drain_freed;
 pub use free::request_free;
 pub use generalized::{CancelFn, FreeFn, Functions, PollFn, QueryFn, WaitFn, grequest_complete, grequest_start};
@@ -58,7 +58,7 @@ pub(crate) trait Operation: Any + Send {
         Err(fail!(Intern, "an operation that cannot be started again"))
     }
 
-    /// If it is complete, went well and needs no last rites: end it, and say how it went.
+    /// If it is complete, succeeded and needs no finalization: end it, and return its status.
     fn take_well(&mut self, _inside: &mut Entered) -> Option<Status> {
         None
     }
@@ -77,7 +77,7 @@ pub(crate) trait Operation: Any + Send {
     /// engine: user code may run here. Must not block.
     fn outcome(&mut self) -> Result<Status>;
 
-    /// The user has seen the outcome, or has freed the request: last rites. Outside the engine.
+    /// The user has seen the outcome, or has freed the request: finalize it. Outside the engine.
     fn retire(self: Box<Self>) -> Result<()> {
         Ok(())
     }
@@ -93,7 +93,7 @@ pub(crate) trait Operation: Any + Send {
     }
 
     /// Must it be complete before MPI is finalized even if the request has been freed? Sends must.
-    fn is_owed(&self) -> bool {
+    fn blocks_finalize(&self) -> bool {
         true
     }
 
@@ -104,12 +104,12 @@ pub(crate) trait Operation: Any + Send {
     }
 
     /// Can it be neither cancelled nor freed while it is under way (MPI-5.0 §4.2, §6.12)?
-    fn is_binding(&self) -> bool {
+    fn is_not_cancellable(&self) -> bool {
         self.is_autonomous()
     }
 }
 
-/// What is to run outside the engine.
+/// Work to run outside the engine.
 pub(crate) type UserCode = Box<dyn FnOnce() -> Result<()>>;
 
 /// What a request stands for.
@@ -139,7 +139,7 @@ pub(crate) enum Look {
     Complete,
     /// Complete, because the process on the other side died, or the communicator is revoked.
     PeerFailed,
-    /// A receive from anybody that may wait for somebody who died: not complete, but the call that waits ends
+    /// A receive from any source that may wait for a dead rank: not complete, but the call that waits ends
     /// (`MPIX_ERR_PROC_FAILED_PENDING`).
     Disturbed,
 }
@@ -322,8 +322,8 @@ impl Work {
         self.operation().is_some_and(|operation| operation.is_autonomous())
     }
 
-    fn is_binding(&mut self) -> bool {
-        self.operation().is_some_and(|operation| operation.is_binding())
+    fn is_not_cancellable(&mut self) -> bool {
+        self.operation().is_some_and(|operation| operation.is_not_cancellable())
     }
 
     fn look(&mut self, inside: &mut Entered) -> Look {
@@ -437,7 +437,7 @@ pub fn cancel(request: Handle<Request>) -> Result<()> {
     drop(inside);
     asked
         .and_then(|user_code| user_code.map_or(Ok(()), |user_code| user_code()))
-        .map_err(|error| blame(error, scope))
+        .map_err(|error| with_comm(error, scope))
 }
 
 fn cancel_work(inside: &mut Entered, request: Handle<Request>, work: &mut Work) -> Result<Option<UserCode>> {
@@ -446,7 +446,7 @@ fn cancel_work(inside: &mut Entered, request: Handle<Request>, work: &mut Work) 
             inside.cancel(plain.op());
             Ok(None)
         }
-        Work::Other(operation) if operation.is_binding() => Err(fail!(
+        Work::Other(operation) if operation.is_not_cancellable() => Err(fail!(
             Request,
             "request={request:?} is a collective or partitioned, and cannot be cancelled"
         )),

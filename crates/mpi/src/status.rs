@@ -1,4 +1,4 @@
-//! What is known of a completed operation (MPI-5.0 §3.2.5), and the procedures that read and write it.
+//! Statuses of completed operations (MPI-5.0 §3.2.5), and the procedures that read and write it.
 
 use isthmus_datatype::Signature;
 use isthmus_engine::Outcome;

@@ -32,11 +32,11 @@ pub use distributed::{
 };
 pub use graph::{edges, graph_create, graph_get, graph_map, graph_neighbors, graph_neighbors_count, graphdims_get};
 
-/// What a communicator knows about who talks to whom.
+/// The topology of a communicator.
 #[derive(Debug)]
 pub struct Topology {
     shape: Shape,
-    /// Whom the calling process receives from and sends to, in the order of blocks in buffers.
+    /// Sources and destinations of the calling process, in the order of blocks in buffers.
     sources: Box<[i32]>,
     destinations: Box<[i32]>,
 }
@@ -63,12 +63,12 @@ impl Topology {
         })
     }
 
-    /// Whom the calling process receives from, block by block; `PROC_NULL` beyond the ends of a grid.
+    /// Sources of the calling process, block by block; `PROC_NULL` beyond the ends of a grid.
     pub fn sources(&self) -> &[i32] {
         &self.sources
     }
 
-    /// Whom the calling process sends to, block by block; `PROC_NULL` beyond the ends of a grid.
+    /// Destinations of the calling process, block by block; `PROC_NULL` beyond the ends of a grid.
     pub fn destinations(&self) -> &[i32] {
         &self.destinations
     }

@@ -1,6 +1,6 @@
 //! Windows: memory that processes open to one another (MPI-5.0 §12).
 //!
-//! The engine moves bytes (`isthmus_engine::rma`); here is what MPI adds: who may access what when. Synchronisation goes by counts and
+//! The engine moves bytes (`isthmus_engine::rma`); here is what MPI adds: access rules. Synchronisation goes by counts and
 //! locks in memory that the members of a node map (`control.rs`), so among them no call but those that make a window sends a message, and a
 //! target that computes keeps nobody waiting. Members on other nodes are asked by active messages (`remote.rs`).
 

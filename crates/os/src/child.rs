@@ -44,7 +44,7 @@ pub fn die_with(parent: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Make a process that is no child of this one (nor of whoever adopts its orphans, if that begins later), in a session of its own, with
+/// Make a process that is no child of this one (nor of the process that adopts its orphans, if that begins later), in a session of its own, with
 /// nothing open but `kept`. True in the new process.
 ///
 /// # Safety
@@ -90,7 +90,7 @@ pub fn with_signals(command: &mut Command, mask: Mask) {
 }
 
 /// Let the program run as nobody's child, in a session of its own: what signals our group or waits for our children does not meet it.
-/// What is spawned has ended at once; the program has its descriptors.
+/// The spawned process has ended at once; the program has its descriptors.
 pub fn apart(command: &mut Command) {
     // SAFETY: between fork and exec the closure makes system calls only; it neither allocates nor locks.
     unsafe {

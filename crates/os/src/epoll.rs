@@ -50,13 +50,13 @@ impl Once {
         check("epoll_ctl", done).map(|_| ())
     }
 
-    /// Wait until it is told of. Blocks, for ever if need be.
+    /// Wait until it is told of. Blocks, without limit.
     pub fn wait(&self) -> Result<()> {
         while !self.wait_for(None)? {}
         Ok(())
     }
 
-    /// Wait until it is told of, for so long at most, in whole milliseconds; `None`: for ever. False: it was not, yet; a signal may have come.
+    /// Wait until it is told of, for so long at most, in whole milliseconds; `None`: no limit. False: it was not, yet; a signal may have come.
     pub fn wait_for(&self, limit: Option<Duration>) -> Result<bool> {
         let mut event = libc::epoll_event { events: 0, u64: 0 };
         let limit = limit.map_or(-1, |limit| limit.as_millis().try_into().unwrap_or(i32::MAX));

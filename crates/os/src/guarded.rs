@@ -1,7 +1,7 @@
 //! Copying from and to mappings whose memory may go away: the signal (`SIGBUS`) ends the copy instead of the process.
 //!
 //! The copy is one instruction, `rep movsb`, whose registers say at any moment how much is left. The handler recognises it
-//! by its address and lets the program go on behind it; every other `SIGBUS` is passed on to whoever handled it before.
+//! by its address and lets the program go on behind it; every other `SIGBUS` is passed on to the handler before.
 
 use std::sync::OnceLock;
 
@@ -41,7 +41,7 @@ mod imp {
     const AT: usize = 3;
     const ENCODED: [u8; 2] = [0xf3, 0xa4];
 
-    /// Who handled the signal before.
+    /// The handler of the signal before.
     static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
 
     fn instruction() -> usize {

@@ -80,7 +80,7 @@ pub struct How {
     pub small_mappings: bool,
 }
 
-/// Who makes a copy later.
+/// Which engine makes an asynchronous copy.
 #[derive(Debug, Clone, std::marker::Copy, PartialEq, Eq)]
 pub enum Later {
     /// A thread of the kernel.

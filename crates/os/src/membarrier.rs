@@ -15,7 +15,7 @@ pub fn register() -> bool {
 }
 
 /// Act as a full fence in every running thread of every registered process (one or two hundred ns). False if the
-/// kernel cannot, or a filter of system calls does not let this process: others may be registered nonetheless.
+/// kernel cannot, or a filter of system calls does not let this process: others may be registered all the same.
 pub fn fence_everyone() -> bool {
     membarrier(CMD_GLOBAL_EXPEDITED)
 }

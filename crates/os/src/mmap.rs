@@ -12,7 +12,7 @@ pub struct Mapping {
     length: usize,
 }
 
-// SAFETY: a mapping is plain memory; who may touch which bytes is the business of the structures inside.
+// SAFETY: a mapping is plain memory; the structures inside define which thread may touch which bytes.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
@@ -160,7 +160,7 @@ pub unsafe fn release_addresses(address: NonNull<u8>, length: usize) {
 /// Map part of `fd`, readable and writable, at `address`, in place of whatever is there.
 ///
 /// # Safety
-/// What is there now must be the caller's, and nobody may need it.
+/// Memory that is there now must be the caller's, and unused.
 pub unsafe fn shared_at(fd: &OwnedFd, offset: u64, length: usize, address: NonNull<u8>) -> Result<()> {
     // SAFETY: the caller's promise.
     let got = unsafe {

@@ -45,7 +45,7 @@ pub fn addresses() -> Vec<IpAddr> {
 }
 
 /// Of this process' TCP connections, let the kernel end those to `peers`, and those that were made to `own`, whose other end answers
-/// nothing for so long, be it that nothing is to be answered. Others are left alone. Blocks while descriptors are looked at.
+/// nothing for so long, also if nothing is to be answered. Others are left alone. Blocks while descriptors are looked at.
 pub fn limit_silence(own: Option<SocketAddr>, peers: &[SocketAddr], limit: Duration) {
     let peers: HashSet<&SocketAddr> = peers.iter().collect();
     limit_silence_where(limit, |fd, remote| {

@@ -8,9 +8,9 @@ use crate::process_vm::Span;
 /// The two ends of a pipe.
 #[derive(Debug)]
 pub struct Pipe {
-    /// What is read from.
+    /// The end to read from.
     pub reader: OwnedFd,
-    /// What is written to.
+    /// The end to write to.
     pub writer: OwnedFd,
 }
 

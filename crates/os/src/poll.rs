@@ -27,7 +27,7 @@ impl Interest {
 }
 
 /// Wait until one of `descriptors` can be read, has failed or is closed at the other end, at most for `limit` (`None`:
-/// for ever). Answers which are ready, in their order; none are if the time was over or a signal came. Blocks.
+/// no limit). Answers which are ready, in their order; none are if the time was over or a signal came. Blocks.
 pub fn readable(descriptors: &[BorrowedFd<'_>], limit: Option<Duration>) -> Result<Vec<bool>> {
     let descriptors: Vec<_> = descriptors
         .iter()

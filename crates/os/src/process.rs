@@ -64,13 +64,13 @@ pub fn threads() -> usize {
 
 /// Call `hook` in every child made by `fork`, before `fork` returns there.
 pub fn on_fork_in_child(hook: extern "C" fn()) {
-    // SAFETY: the hook is a plain function that lives for ever.
+    // SAFETY: the hook is a plain function, which is never unloaded.
     unsafe { libc::pthread_atfork(None, None, Some(hook)) };
 }
 
 /// Call these around every `fork`: in the parent before it, in the parent after it, and in the child.
 pub fn on_fork(before: extern "C" fn(), parent: extern "C" fn(), child: extern "C" fn()) {
-    // SAFETY: the hooks are plain functions that live for ever.
+    // SAFETY: the hooks are plain functions, which are never unloaded.
     unsafe { libc::pthread_atfork(Some(before), Some(parent), Some(child)) };
 }
 
@@ -84,7 +84,7 @@ pub fn on_exit(hook: extern "C" fn(i32)) {
         let hook = unsafe { std::mem::transmute::<*mut libc::c_void, extern "C" fn(i32)>(hook) };
         hook(code);
     }
-    // SAFETY: both functions live for ever.
+    // SAFETY: both functions are never unloaded.
     unsafe { on_exit(call, hook as *mut libc::c_void) };
 }
 

@@ -104,7 +104,7 @@ impl Signals {
         Ok(Self { fd, before })
     }
 
-    /// What was blocked before: children inherit the mask, and shall find it as we did.
+    /// The mask before: children inherit it, and shall find it as we did.
     pub fn mask_before(&self) -> Mask {
         self.before
     }

@@ -58,7 +58,7 @@ pub fn silence_limit(fd: BorrowedFd<'_>) -> Duration {
     Duration::from_millis(value.unsigned_abs().into())
 }
 
-/// Who is at the other end (`SO_PEERCRED`), as our own namespaces show it.
+/// The process at the other end (`SO_PEERCRED`), as our own namespaces show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Credentials {
     /// Process id when it connected; 0 if it lives in a pid namespace we cannot see.
@@ -138,7 +138,7 @@ pub fn connect(name: &str) -> Result<OwnedFd> {
     }
 }
 
-/// Who connected.
+/// The process that connected.
 pub fn credentials(fd: &OwnedFd) -> Result<Credentials> {
     let mut found = libc::ucred { pid: 0, uid: 0, gid: 0 };
     let mut length = size_of::<libc::ucred>() as libc::socklen_t;
@@ -344,7 +344,7 @@ mod tests {
         assert!(matches!(receive(&ours, &mut buffer), Ok(Received::Closed)));
     }
 
-    /// Whoever sends more descriptors than are wanted fills nobody's table.
+    /// A sender of more descriptors than are wanted does not fill the receiver's table.
     #[test]
     fn descriptors_that_nobody_wants_are_closed() {
         let [ours, theirs] = pair();

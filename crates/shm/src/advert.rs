@@ -11,7 +11,7 @@
 //!
 //! # Fields
 //! The receiver makes and reuses it. The ticket is told to the sender with the advert and is never used again, so that a
-//! claim on what has been withdrawn since, and perhaps reused for somebody else, fails.
+//! claim on what has been withdrawn since, and perhaps reused for another receive, fails.
 //!
 //! # Ordering
 //! The advert is a record in the pair's ring, whose publication orders everything before it. What the sender wrote before

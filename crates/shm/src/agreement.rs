@@ -25,7 +25,7 @@
 //! writes it down in the entry's state.
 //!
 //! # Ordering
-//! A contribution is published by a release store and the decision by its swap; who reads one with acquire sees what its
+//! A contribution is published by a release store and the decision by its swap; a process that reads one with acquire sees all that its
 //! writer had seen, failures included.
 //!
 //! # Safety
@@ -44,7 +44,7 @@ const _: () = assert!(crate::segment::MAX_RANKS as u64 <= FAILURES);
 /// What a member contributes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Contribution {
-    /// What is combined.
+    /// The operands.
     pub value: u32,
     /// How many failures, from the first one on, the member has acknowledged.
     pub acknowledged: u32,
@@ -512,7 +512,7 @@ mod tests {
             unacknowledged: true,
         };
         assert_eq!(board.decide(1, 2, failed, |a, b| a & b), Some((decision, true)));
-        // Who knows of fewer failures takes it nevertheless.
+        // A process that knows of fewer failures takes it nevertheless.
         assert_eq!(board.decide(1, 0, |_, _| false, |a, b| a & b), Some((decision, false)));
     }
 
@@ -532,7 +532,7 @@ mod tests {
     use loom::sync::Arc;
 
     /// Two members decide; the third has failed, and one of them knows of one failure more than the other. The fence is
-    /// that of the doorbells: who contributes rings the others, who finds nothing looks again before it sleeps.
+    /// that of the doorbells: a contributor rings the others, a waiter that finds nothing looks again before it sleeps.
     #[test]
     fn loom_one_decision() {
         loom::model(|| {
@@ -568,7 +568,7 @@ mod tests {
             if let (Some(own), Some(other)) = (own, other) {
                 assert_eq!(own, other);
             }
-            assert!(own.is_some() || other.is_some(), "whoever comes last decides");
+            assert!(own.is_some() || other.is_some(), "the last contributor decides");
         });
     }
 }

@@ -289,7 +289,7 @@ mod tests {
             let (theirs, done) = (descriptor.clone(), copied.clone());
             let sender = loom::thread::spawn(move || {
                 while let Some(chunk) = theirs.claim_back() {
-                    // A copy: visible to whoever sees the chunk retired.
+                    // A copy: visible to a thread that sees the chunk retired.
                     done.store(done.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
                     assert!(chunk < 2);
                     theirs.retire();

@@ -11,11 +11,11 @@
 //! ```
 //!
 //! # Fields
-//! An entry is written by whoever is first to name it, before one compare-and-swap of the head makes it known for good.
+//! An entry is written by the first process to name it, before one compare-and-swap of the head makes it known for good.
 //! It is never changed and never taken away.
 //!
 //! # Safety
-//! Who is killed before the swap has named nothing, and its memory is lost until the job ends. What peers wrote is data: offsets
+//! A process that is killed before the swap has named nothing, and its memory is lost until the job ends. What peers wrote is data: offsets
 //! and lengths are checked against the segment, and a list that a broken peer closed to a ring ends.
 
 use std::ptr::NonNull;

@@ -5,7 +5,7 @@
 //! bitmap with one bit per sender whose ring the owner does not look at by itself.
 //!
 //! # Fields
-//! - `word`, the futex word. Its lowest bit, *armed*: raised by the owner before it sleeps, taken down by whoever wakes it,
+//! - `word`, the futex word. Its lowest bit, *armed*: raised by the owner before it sleeps, taken down by the thread that wakes it,
 //!   and by the owner afterwards. The next one: senders must fence, since the owner cannot for them; it stays. The rest
 //!   counts calls from thread to thread within the owner, so that a thread which is about to sleep notices one.
 //! - `rung`: when a waker last took the bit down, for the owner to learn what a wake takes. On a line of its own.
@@ -34,7 +34,7 @@ const _: () = assert!(size_of::<Doorbell>() == 128);
 
 /// Somebody sleeps, and nobody looks at the rings.
 const ARMED: u32 = 1;
-/// Whoever rings must fence before it looks.
+/// A ringing process must fence before it looks.
 const UNFENCED: u32 = 2;
 /// One call from thread to thread.
 const CALL: u32 = 4;
@@ -143,7 +143,7 @@ impl Doorbell {
     /// Sleep, one thread of several, until `done`, or until nobody looks after what comes, or until `deadline`. Wakes for
     /// those who call any of `bits`, which is not 0. Blocks. True: the time was over.
     ///
-    /// `polled` says whether another thread looks. Who has looked last takes it down when the bell is armed, or before it
+    /// `polled` says whether another thread looks. The last thread that polled takes it down when the bell is armed, or before it
     /// [calls](Self::call) somebody to look instead.
     pub fn rest(&self, bits: u32, done: &AtomicBool, polled: &AtomicBool, deadline: Duration) -> bool {
         loop {

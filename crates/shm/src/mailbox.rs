@@ -1,24 +1,24 @@
 //! A place where one process asks another to do something to the other's memory, and takes its request back if the other is away.
 //!
 //! # Layout
-//! Two lines: `turn` with the question behind it, `answer` with what is answered behind it. Who asks spins on the second while the other
+//! Two lines: `turn` with the question behind it, `answer` with its data behind it. The asking origin spins on the second while the other
 //! side works on the first.
 //!
 //! # Fields
-//! `turn`: a state in the three lowest bits (free, claimed, posted, taken, left, left and taken), above them the rank of who asks. `number`:
-//! which turn this is, written by who has claimed the box. `answer`: number and outcome of the last turn that is over, written by who has
-//! taken it. The bytes of the question belong to who asks until it posts, and from then on, until the box is free again, to nobody; those of
-//! the answer to who takes, until it answers. A question that is *left* is no longer that of who asked: it is not withdrawn, has no answer,
-//! and who has done it frees the box.
+//! `turn`: a state in the three lowest bits (free, claimed, posted, taken, left, left and taken), above them the rank of the origin. `number`:
+//! which turn this is, written by the origin that has claimed the box. `answer`: number and outcome of the last turn that is over, written by the target
+//! thread that has taken it. The bytes of the question belong to the origin until it posts, and may not change until the box is free again; those of
+//! the answer belong to the target until it answers. A question that is *left* no longer belongs to the origin: it is not withdrawn, has no answer,
+//! and the target frees the box.
 //!
 //! # Ordering
 //! A box is claimed by an acquire of what freed it; posting releases the question, taking acquires it; the answer releases what was done
-//! and answered, and finding it acquires that. Only one of *take* and *withdraw* gets a posted box: both compare and swap. Who has freed a box
+//! and answered, and finding it acquires that. Only one of *take* and *withdraw* gets a posted box: both compare and swap. The target that has freed a box
 //! that was left to it has released what was done, which [`Mailbox::left`] acquires.
 //!
 //! # Safety
-//! Who dies with a box claimed or posted leaves it so, and who dies after it was taken leaves it taken with its answer in it: [`Mailbox::reclaim`]
-//! frees it for others. Who dies after taking leaves it taken without an answer; all boxes of that process are of no use any more then.
+//! An origin that dies with a box claimed or posted leaves it so, and one that dies after it was taken leaves it taken with its answer in it: [`Mailbox::reclaim`]
+//! frees it for others. A target that dies after taking leaves it taken without an answer; all boxes of that process are of no use any more then.
 
 use std::cell::UnsafeCell;
 
@@ -56,7 +56,7 @@ pub struct Mailbox {
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<Mailbox>() == 128 && std::mem::offset_of!(Mailbox, answer) == 64);
 
-// SAFETY: the bytes are touched only by raw pointers, by who may by the rules above.
+// SAFETY: the bytes are touched only by raw pointers, by the side that owns them by the rules above.
 unsafe impl Sync for Mailbox {}
 
 /// A box that is claimed, or posted.
@@ -193,7 +193,7 @@ impl Mailbox {
         })
     }
 
-    /// What was taken is done, or is not; nobody hears of what was left.
+    /// The taken operation is done, or failed; there is no answer to a deferred one.
     #[inline]
     pub fn give_answer(&self, turn: Turn, answered: Answered) {
         if turn.is_left {
@@ -289,7 +289,7 @@ mod tests {
         place.leave(turn);
         let first = place.left();
         assert!(first.is_some() && place.claim(8).is_none() && !place.withdraw(&turn));
-        assert!(!place.reclaim(|_| true), "whoever lives");
+        assert!(!place.reclaim(|_| true), "the origin lives");
         let taken = place.take().expect("left");
         assert!(place.left() == first && place.take().is_none() && !place.reclaim(|_| true));
         place.give_answer(taken, Answered::Done);
@@ -364,7 +364,7 @@ mod tests {
         if let Some(taken) = shared.place.take() {
             // SAFETY: taken by us.
             let by = shared.question.with(|question| unsafe { *question });
-            // SAFETY: whoever has taken a question is the only one at the memory in this model.
+            // SAFETY: the taker of a question is the only one at the memory in this model.
             let before = shared.memory.with_mut(|memory| unsafe {
                 *memory += by;
                 *memory - by
@@ -375,7 +375,7 @@ mod tests {
         }
     }
 
-    /// What is withdrawn is not done, and what is not withdrawn is done once.
+    /// A withdrawn question is not done, and any other is done once.
     #[test]
     fn loom_a_question_is_done_once_or_withdrawn() {
         loom::model(|| {
@@ -396,7 +396,7 @@ mod tests {
         });
     }
 
-    /// Who is told that something was left finds it done once nothing is left, whichever of its threads has done it.
+    /// A target that is told of a deferred question finds it done once none is left, whichever of its threads has done it.
     #[test]
     fn loom_what_is_left_is_done_before_it_is_gone() {
         let mut model = loom::model::Builder::new();

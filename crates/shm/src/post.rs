@@ -189,7 +189,7 @@ mod tests {
         });
     }
 
-    /// Whoever has read lent memory and finds that it was not withdrawn has read what was lent.
+    /// A reader of lent memory that finds that it was not withdrawn has read the lent data.
     #[test]
     fn loom_what_was_not_withdrawn_is_whole() {
         loom::model(|| {
@@ -212,7 +212,7 @@ mod tests {
         });
     }
 
-    /// Whoever lends and sees that its reader has finished may write there again.
+    /// A lender that sees that its reader has finished may write there again.
     #[test]
     fn loom_what_was_read_is_back() {
         loom::model(|| {

@@ -16,7 +16,7 @@ use crate::sync::{AtomicU64, Ordering};
 const PIECE: u64 = 64 << 20;
 /// How often who has to wait for others looks.
 const LOOK: Duration = Duration::from_millis(1);
-/// The others are waited for as long as they go on; one that has died counts for ever.
+/// The others are waited for while they progress; one that has died stays counted.
 const STANDSTILL: Duration = Duration::from_millis(200);
 /// However they go on, nobody is waited for longer.
 const MOST: Duration = Duration::from_secs(2);
@@ -87,7 +87,7 @@ struct Counted<'a> {
 }
 
 impl<'a> Counted<'a> {
-    /// Count `wanted` bytes. Whoever counts later sees them, so of two that together want more than is left one is refused, or both.
+    /// Count `wanted` bytes. A process that counts later sees them, so of two that together want more than is left one is refused, or both.
     fn add(taking: &'a AtomicU64, wanted: u64) -> (Self, u64) {
         let others = taking.fetch_add(wanted, Ordering::SeqCst);
         let counted = Self { taking, bytes: wanted };
@@ -113,7 +113,7 @@ impl<'a> Counted<'a> {
                 if others.saturating_add(wanted) < left && !is_late {
                     break;
                 }
-                // Those who try in vain count for a moment only.
+                // A refused process counts for a moment only.
                 if others < least {
                     (since, least) = (Instant::now(), others);
                 }

@@ -92,7 +92,7 @@ pub trait Memory {
 /// A record's header word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// Who handles it; 1 to 254.
+    /// The number of its handler; 1 to 254.
     pub handler: u8,
     /// Bytes of body.
     pub length: u32,
@@ -259,7 +259,7 @@ impl<M: Memory> Producer<M> {
         self.memory.credit().announce_only.load(Ordering::Relaxed) != 0
     }
 
-    /// What the consumer wishes.
+    /// The consumer's hint how to copy.
     #[inline]
     pub fn wishes(&self) -> u32 {
         self.memory.credit().wishes.load(Ordering::Relaxed)
@@ -370,7 +370,7 @@ impl<M: Memory> Consumer<M> {
         Some(Record { header, at })
     }
 
-    /// Records come faster than they are taken: fetch those that are a few lines ahead while we handle this one. Not for
+    /// Records come faster than they are taken: prefetch the lines a few ahead while we handle this one. Not for
     /// the first of a burst: where records come one at a time, their sender would have to take those lines back.
     #[inline]
     pub fn look_ahead(&self) {

@@ -23,8 +23,14 @@
 //! by `s` only, but that `r` takes notices out.
 //!
 //! # Ordering
-//! A chunk of the arena belongs to whoever moved `next` past it, and becomes known to others through a release store of
+//! A chunk of the arena belongs to the process that moved `next` past it, and becomes known to others through a release store of
 //! its offset. `failed` is published after the entry it counts.
+//!
+//! # Address
+//! Every process asks the kernel to map the segment at an address that follows from the job's nonce, between the regions that Linux gives
+//! to programs and to libraries: programs with ARMCI or Global Arrays send pointers to one another. If that address is not free, or the
+//! address space is smaller, the mapping lies elsewhere and all else works, by offsets. Peers write offsets into shared memory, never
+//! addresses.
 //!
 //! # Safety
 //! The descriptor is sealed against shrinking; memory is reserved (`fallocate`) before use, so that a full machine is
@@ -622,7 +628,7 @@ impl Segment {
         self.header().numbers.fetch_add(u64::from(count), Ordering::Relaxed)
     }
 
-    /// Take `length` bytes, zeroed, aligned to a page. Blocks no longer than the kernel takes to find the memory, for us and for those who
+    /// Take `length` bytes, zeroed, aligned to a page. Blocks no longer than the kernel takes to find the memory, for us and for processes that
     /// are taking what could leave too little.
     pub fn allocate(&self, length: u64) -> Result<Offset, Error> {
         let length = length.next_multiple_of(PAGE);
@@ -643,7 +649,7 @@ impl Segment {
         Ok(Offset(at))
     }
 
-    /// Put memory behind whole pages that were taken. What has memory keeps it. Blocks as [`Self::allocate`]; on an error, some may have been found.
+    /// Put memory behind whole pages that were taken. Pages with memory keep it. Blocks as [`Self::allocate`]; on an error, some may have been found.
     pub fn back(&self, at: Offset, length: u64) -> Result<(), Error> {
         match self.is_in_pool(at) {
             // The pool is beside the memory that others could have.
@@ -665,7 +671,7 @@ impl Segment {
     /// Map whole pages that were taken a second time, at `address`, in place of whatever is there. Fails where the kernel refuses.
     ///
     /// # Safety
-    /// What is at `address` now must be the caller's, and nobody may need it.
+    /// Memory at `address` now must be the caller's, and unused.
     pub unsafe fn map_at(&self, at: Offset, length: u64, address: NonNull<u8>) -> Result<(), Error> {
         if self.range(at.0, length).is_none() {
             return Err(Error::Foreign);

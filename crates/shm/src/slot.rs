@@ -36,7 +36,7 @@ const READY: u32 = 2;
 pub struct Slot {
     state: AtomicU32,
     pid: AtomicU32,
-    /// A secret of this process, and where its own copy lies in its address space: whoever reads the same bytes there
+    /// A secret of this process, and where its own copy lies in its address space: a process that reads the same bytes there
     /// by `process_vm_readv` has the right process, and the permission.
     nonce: [AtomicU64; 2],
     nonce_address: AtomicU64,
@@ -107,7 +107,7 @@ const ANSWERS: u32 = 8;
 /// Anybody; any tag.
 const ANY: u32 = u32::MAX;
 
-/// Who a rank says it is.
+/// The identity that a rank shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
     /// Process id, in its own pid namespace.
@@ -144,7 +144,7 @@ impl Slot {
         self.state.store(READY, Ordering::Release);
     }
 
-    /// Who the rank is, if it has joined.
+    /// The rank's identity, if it has joined.
     pub fn identity(&self) -> Option<Identity> {
         // SYNC: slot-state
         if self.state.load(Ordering::Acquire) != READY {

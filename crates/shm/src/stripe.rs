@@ -5,7 +5,7 @@
 //!
 //! # Fields
 //! `word`: 0 while the lock is free, else the holder's rank and one. The holder is a process: of its threads one has the lock, and the
-//! others wait like anybody else. `sleepers`: how many may sleep on the word; changed by them, read by who gives the lock back.
+//! others wait like anybody else. `sleepers`: how many may sleep on the word; changed by them, read by the thread that releases the lock.
 //!
 //! # Ordering
 //! Taking the lock acquires and giving it back releases, so what was done under it is seen by the next holder. Giving it back is a store, and
@@ -13,10 +13,10 @@
 //! then compares the word: either its count is seen, or the word has changed (the same as with [doorbells](crate::doorbell)).
 //!
 //! # Safety
-//! A holder that dies leaves its rank. Who waits looks every so often whether that process is declared dead (its address
+//! A holder that dies leaves its rank. A waiter looks every so often whether that process is declared dead (its address
 //! space is gone then, so it writes no more), and takes the lock over by compare-and-swap. A process that is killed between
-//! giving the lock back and waking leaves sleepers behind, whose sleep is bounded. One that is killed in its sleep stays counted: whoever
-//! gives the lock back wakes nobody then, at the price of a system call.
+//! giving the lock back and waking leaves sleepers behind, whose sleep is bounded. One that is killed in its sleep stays counted: a thread that
+//! releases the lock wakes no other then, at the price of a system call.
 
 use std::time::Duration;
 
@@ -116,7 +116,7 @@ impl Stripe {
         }
     }
 
-    /// Who has it.
+    /// The holder.
     pub fn holder(&self) -> Option<u32> {
         self.word.load(Ordering::Relaxed).checked_sub(1)
     }
@@ -271,7 +271,7 @@ mod tests {
         });
     }
 
-    /// Who sleeps for the lock is woken when it is given back.
+    /// A sleeper is woken when the lock is released.
     #[test]
     fn loom_no_wake_is_missed() {
         loom::model(|| {

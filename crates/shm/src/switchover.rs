@@ -8,12 +8,12 @@
 //! changes elements by instructions without a lock: a count if it has several threads.
 //!
 //! # Ordering
-//! Store, then load, on both sides: a visitor raises its visit and then looks at the phase; who wants locks changes the phase and then
+//! Store, then load, on both sides: a visitor raises its visit and then looks at the phase; a process that wants locks changes the phase and then
 //! looks at the visits. Visitors do not fence for it where the other side can for them (`membarrier`), as with doorbells: an uncontended
 //! visit costs two stores. A visit ends by a release, which the look at it acquires, so what was done in it comes before the locks.
 //!
 //! # Safety
-//! Who dies in the middle of a visit leaves it raised: whoever looks leaves out those who are declared dead. Who dies in the middle of
+//! A process that dies in the middle of a visit leaves it raised: visits of processes that are declared dead are ignored. One that dies in the middle of
 //! changing the phase leaves it in the middle, where everything goes on, and somebody else may change it again.
 
 use crate::doorbell;
@@ -66,7 +66,7 @@ impl Phase {
     }
 
     /// Go over to locks. `fence_all` fences all processes that do not fence for themselves; false: it cannot. `others`: the visits of all,
-    /// but of the dead. Does not block: who is visiting makes the rest wait for another time, and nobody is fenced until then. True: from
+    /// but of the dead. Does not block: a raised visit leaves the rest to another call, and no process is fenced until then. True: from
     /// this call on, elements are under locks only.
     pub fn lock<'a>(&self, fence_all: impl Fn() -> bool, mut others: impl Iterator<Item = &'a Visit> + Clone) -> bool {
         match self.0.load(Ordering::Relaxed) {
@@ -99,7 +99,7 @@ impl Visit {
     /// for us. `of_several`: the process has several threads that may visit.
     #[inline]
     pub fn begin(&self, phase: &Phase, fence_needed: bool, of_several: bool) -> Option<Visiting<'_>> {
-        // Nothing is raised in vain: who wants locks would wait for it.
+        // No mark is raised needlessly: a process that wants locks would wait for it.
         if phase.0.load(Ordering::Relaxed) != INSTRUCTIONS {
             return None;
         }
@@ -129,7 +129,7 @@ mod tests {
         assert!(visits[0].begin(&phase, true, true).is_some(), "nothing was changed");
         assert!(!phase.lock(|| true, visits.iter()) && !phase.is_locked());
         assert!(visits[1].begin(&phase, true, false).is_none(), "no new ones");
-        assert!(!phase.lock(|| unreachable!("nobody is fenced in vain"), visits.iter()));
+        assert!(!phase.lock(|| unreachable!("no needless fence"), visits.iter()));
         drop(visiting);
         assert!(!phase.lock(|| false, visits.iter()));
         assert!(phase.lock(|| true, visits.iter()) && phase.is_locked());

@@ -25,7 +25,7 @@ pub mod futex {
         TimedOut,
     }
 
-    /// Who sleeps on which word under which bits, longest first.
+    /// The sleepers on each word and their bits, longest first.
     #[derive(Default)]
     struct Sleepers {
         asleep: Vec<(u64, usize, u32)>,

@@ -29,7 +29,7 @@ impl Memory for Job {
     }
 }
 
-/// Who takes part: the members of a team.
+/// The members of a team.
 fn of_team(call: Call, team: TeamHandle) -> Group<'static> {
     let job = job(call);
     let board = match team {

@@ -1,10 +1,10 @@
-//! The job as OpenSHMEM sees it: who we are, where everybody's symmetric memory is, and how it came to be there.
+//! The job as OpenSHMEM sees it: this PE, the addresses of all symmetric memory, and its setup.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use isthmus_collective::symmetric::{Board, Meeting, Terms, bytes_for};
+use isthmus_collective::symmetric::{Board, Round, Terms, bytes_for};
 use isthmus_engine::symmetric::{self, Bells, Piece, size};
 use isthmus_engine::{Peer, enter, world};
 
@@ -38,7 +38,7 @@ struct Mark {
 /// The job, once symmetric memory is there. It stays until the process ends.
 #[derive(Debug)]
 pub struct Job {
-    /// Who we are.
+    /// This PE.
     pub me: u32,
     /// PEs.
     pub size: u32,
@@ -121,14 +121,14 @@ impl Job {
         // SAFETY: the cells follow the marks.
         let cells = unsafe { shared.add(marks_bytes as usize) };
         let everyone: Box<[u32]> = (0..size).collect();
-        let meeting_place = Board::new(cells, bells, everyone.clone(), me as usize, 0);
+        let world = Board::new(cells, bells, everyone.clone(), me as usize, 0);
         // It is completed below.
         let mut job = Self {
             me,
             size,
             ranges: Ranges::new(Range::new(0, 0, everyone.iter().map(|_| None)), Ok(Vec::new())),
             bells,
-            world: meeting_place,
+            world: world,
             marks: shared.cast(),
             piece: or_refuse(call, Piece::take(4096)),
             heap: Mutex::new(Heap::new(0)),
@@ -179,7 +179,7 @@ impl Job {
             ));
         }
         let terms = Terms::new(call.into(), ("SHMEM_SYMMETRIC_SIZE", length));
-        self.world.meet(terms, &[], &[]);
+        self.world.round(terms, &[], &[]);
         length
     }
 
@@ -190,8 +190,8 @@ impl Job {
             let address = FIRST_ADDRESS + attempt * BETWEEN_ADDRESSES;
             let at = NonNull::new(std::ptr::with_exposed_provenance_mut(address)).expect("not zero");
             let free = symmetric::reserve_addresses(at, piece.length());
-            let meeting = self.world.meet(terms, &[u64::from(free)], &[]);
-            if (0..self.world.size()).all(|member| meeting.word(member, 0) == 1) {
+            let round = self.world.round(terms, &[u64::from(free)], &[]);
+            if (0..self.world.size()).all(|member| round.word(member, 0) == 1) {
                 // SAFETY: the addresses were kept just now.
                 or_refuse(call, unsafe { piece.map_at(at) });
                 return address;
@@ -228,8 +228,8 @@ impl Job {
         };
         let words = [card.heap, card.statics, card.count];
         let terms = Terms::new(call.into(), ("table", 0));
-        let meeting = self.world.meet(terms, &words, &[]);
-        let cards: Vec<Card> = (0..self.world.size()).map(|member| card_of(meeting, member)).collect();
+        let round = self.world.round(terms, &words, &[]);
+        let cards: Vec<Card> = (0..self.world.size()).map(|member| card_of(round, member)).collect();
         let address = |place: u64, length: u64| symmetric::at(place, length).map(|at| at.as_ptr().expose_provenance());
         let heap = Range::new(
             base,
@@ -253,7 +253,7 @@ impl Job {
             };
             moved.iter().map(range).collect()
         });
-        self.world.meet(terms, &[], &[]);
+        self.world.round(terms, &[], &[]);
         Ranges::new(heap, ranges)
     }
 
@@ -326,11 +326,11 @@ impl Job {
     }
 }
 
-fn card_of(meeting: Meeting<'_>, member: usize) -> Card {
+fn card_of(round: Round<'_>, member: usize) -> Card {
     Card {
-        heap: meeting.word(member, 0),
-        statics: meeting.word(member, 1),
-        count: meeting.word(member, 2),
+        heap: round.word(member, 0),
+        statics: round.word(member, 1),
+        count: round.word(member, 2),
     }
 }
 
@@ -340,7 +340,7 @@ fn list_of(card: Card) -> Vec<Told> {
     let Some(list) = symmetric::at(card.statics, count * size_of::<Told>() as u64) else {
         return Vec::new();
     };
-    // SAFETY: the range was checked; its writer published it before the meeting.
+    // SAFETY: the range was checked; its writer published it before the round.
     (0..count as usize)
         .map(|index| unsafe { list.cast::<Told>().add(index).read_unaligned() })
         .collect()

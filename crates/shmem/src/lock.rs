@@ -1,9 +1,9 @@
 //! Locks (OpenSHMEM 1.6, "Distributed Locking Routines").
 //!
-//! Of the `long` that all PEs have, one PE's is the lock: whose follows from its place in its page, which is the same on all PEs wherever their
+//! Of the `long` that all PEs have, one PE's is the lock: which PE follows from its place in its page, which is the same on all PEs wherever their
 //! programs and libraries are loaded, so that locks are spread. In it stand the
-//! holder's PE, counted from 1, in the lower half, and how many PEs wait, in the upper one. Who waits sleeps as one that watches memory;
-//! who releases a lock that somebody waits for rings everybody who watches.
+//! holder's PE, counted from 1, in the lower half, and how many PEs wait, in the upper one. A waiting PE sleeps as one that watches memory;
+//! the release of an awaited lock rings all watching PEs.
 
 use std::ffi::{c_int, c_long};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +15,7 @@ use crate::job::{Job, job};
 use crate::order;
 use crate::wait;
 
-/// What is loaded at different addresses differs by multiples of it.
+/// Load addresses of one object differ by multiples of it.
 const PAGE: usize = 4096;
 const LINE: usize = 64;
 const HOLDER: u64 = u32::MAX as u64;
@@ -81,7 +81,7 @@ pub unsafe fn test_lock(call: Call, lock: *mut c_long) -> c_int {
     c_int::from(!taken)
 }
 
-/// `shmem_clear_lock`: what we did under it is seen by whoever takes it next.
+/// `shmem_clear_lock`: stores under it are seen by the next holder.
 ///
 /// # Safety
 /// As for [`set_lock`].

@@ -85,7 +85,7 @@ fn start(call: Call, requested: c_int) -> c_int {
         let job = match life.job {
             Some(job) => {
                 job.clear_heap();
-                meet(call, job);
+                round(call, job);
                 job
             }
             None => {
@@ -112,9 +112,9 @@ fn grant(requested: c_int) -> c_int {
     }
 }
 
-fn meet(call: Call, job: &Job) {
+fn round(call: Call, job: &Job) {
     let terms = Terms::new(call.into(), ("", 0));
-    job.world.meet(terms, &[], &[]);
+    job.world.round(terms, &[], &[]);
 }
 
 /// `shmem_finalize`: a barrier; the last one ends the library. Blocks until all PEs have come.
@@ -127,7 +127,7 @@ pub unsafe fn finalize(call: Call) {
     }
     let job = job(call);
     order::complete();
-    meet(call, job);
+    round(call, job);
     let mut life = life();
     life.depth -= 1;
     if life.depth == 0 {

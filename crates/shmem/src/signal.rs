@@ -14,7 +14,7 @@ use crate::wait::{self, Condition};
 const SET: c_int = 0;
 const ADD: c_int = 1;
 
-/// `shmem_put_signal`: whoever sees the signal sees the data.
+/// `shmem_put_signal`: a PE that sees the signal sees the data.
 ///
 /// # Safety
 /// `source` must have `nelems` elements.

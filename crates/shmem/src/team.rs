@@ -73,7 +73,7 @@ static TEAMS: Table<Team> = Table::new();
 /// First index of teams that programs make.
 const FIRST: usize = 3;
 
-/// Memory of teams that are no more and that we had named: (members, key, meetings so far).
+/// Memory of teams that are no more and that we had named: (members, key, rounds so far).
 static SPARE: Mutex<Vec<(usize, u64, u64)>> = Mutex::new(Vec::new());
 
 /// In keys of memory: a team's.
@@ -336,12 +336,12 @@ fn split(
     let (key, step) = memory.unwrap_or_default();
     let words = [u64::from(memory.is_some()), key, step];
     let terms = Terms::new(call.into(), argument);
-    let meeting = parent.board(job).meet(terms, &words, &[]);
-    if !(0..parent.size()).all(|member| meeting.word(member, 0) == 1) {
+    let round = parent.board(job).round(terms, &words, &[]);
+    if !(0..parent.size()).all(|member| round.word(member, 0) == 1) {
         return Err(());
     }
     let made = ours.zip(place).map(|(members, place)| {
-        let (key, step) = (meeting.word(members[0], 1), meeting.word(members[0], 2));
+        let (key, step) = (round.word(members[0], 1), round.word(members[0], 2));
         let all: Box<[u32]> = members.iter().map(|&member| parent.members[member]).collect();
         let board = Board::named(key, job.bells, all.clone(), place, step).ok()?;
         let team = Team {
@@ -358,9 +358,9 @@ fn split(
         Some(handle) => handle,
     };
     let well = u64::from(handle.is_some());
-    let meeting = parent.board(job).meet(terms, &[well], &[]);
+    let round = parent.board(job).round(terms, &[well], &[]);
     match handle {
-        Some(handle) if (0..parent.size()).all(|member| meeting.word(member, 0) == 1) => Ok(handle),
+        Some(handle) if (0..parent.size()).all(|member| round.word(member, 0) == 1) => Ok(handle),
         Some(handle) => {
             TEAMS.remove(handle.0);
             Err(())
@@ -369,7 +369,7 @@ fn split(
     }
 }
 
-/// Memory for a team of so many: its name, and meetings that others have had there.
+/// Memory for a team of so many: its name, and rounds that others have had there.
 fn memory_for(members: usize) -> Option<(u64, u64)> {
     let mut spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(index) = spare.iter().position(|&(room, ..)| room == members) {
@@ -396,8 +396,8 @@ pub unsafe fn team_destroy(call: Call, team: TeamHandle) {
     let found = team.find(call);
     order::complete();
     let terms = Terms::new(call.into(), ("", 0));
-    // After the second meeting nobody needs what was shown at the first, and nobody shows anything at the second.
-    found.board(job).meet(terms, &[], &[]);
+    // After the second round nobody needs what was shown at the first, and nobody shows anything at the second.
+    found.board(job).round(terms, &[], &[]);
     found.board(job).part(terms);
     context::close_of(team);
     if let Some(team) = TEAMS.remove(team.0)

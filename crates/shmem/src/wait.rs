@@ -1,6 +1,6 @@
 //! Point-to-point synchronization (OpenSHMEM 1.6, "Point-To-Point Synchronization Routines"): waiting until memory of this PE has changed.
 //!
-//! Who waits says so ([`Job::watchers`]) before it looks; routines that write to this PE then ring its doorbell. Plain stores of
+//! A waiting PE says so ([`Job::watchers`]) before it looks; routines that write to this PE then ring its doorbell. Plain stores of
 //! other PEs, through `shmem_ptr`, do not, so its sleeps are short at first and never long ([`Watch`]).
 
 use std::ffi::c_int;
@@ -19,7 +19,7 @@ use crate::numbers::Element;
 pub trait Waitable: Element + PartialOrd {}
 impl<T: Element + PartialOrd> Waitable for T {}
 
-/// What is waited for.
+/// The condition.
 #[derive(Debug, Clone, Copy)]
 pub struct Condition<T> {
     /// How it compares,
@@ -134,7 +134,7 @@ fn wait_long<R: Send>(
     }
 }
 
-/// A test was in vain: who tests in a loop must not keep those it waits for from running.
+/// A test failed: a PE that tests in a loop must not keep the awaited PEs from running.
 #[cold]
 pub fn in_vain() {
     thread_local!(static TESTED: std::cell::Cell<u32> = const { std::cell::Cell::new(0) });
@@ -190,7 +190,7 @@ impl<T: Waitable> Set<T> {
         self.members().all(|index| self.holds(index))
     }
 
-    /// One that holds; who asks again gets another one first, if there is one.
+    /// One that holds; the next call returns another one first, if there is one.
     fn any(&self) -> Option<usize> {
         thread_local!(static LAST: std::cell::Cell<usize> = const { std::cell::Cell::new(0) });
         let last = LAST.get();

@@ -82,7 +82,7 @@ fn renamed(function: TokenStream) -> TokenStream {
     tokens.into_iter().collect()
 }
 
-/// What is between brackets, rewritten.
+/// The tokens between brackets, rewritten.
 fn inside(token: TokenTree, rewrite: fn(TokenStream) -> TokenStream) -> TokenTree {
     let TokenTree::Group(group) = token else { return token };
     let mut rewritten = Group::new(group.delimiter(), rewrite(group.stream()));

@@ -19,15 +19,15 @@ pub struct Parameter {
     pub name: &'static str,
     /// `BUFFER`; of functions the type.
     pub kind: &'static str,
-    /// Who reads and writes it.
+    /// Whether the call reads or writes it.
     pub direction: Direction,
-    /// What is passed.
+    /// The form of the argument.
     pub shape: Shape,
     /// How long a value is, 0 for handles.
     pub bytes: usize,
 }
 
-/// Who reads and writes.
+/// Whether the call reads or writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
     /// The library reads.
@@ -38,7 +38,7 @@ pub enum Direction {
     Inout,
 }
 
-/// What is passed.
+/// The form of the argument.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shape {
     /// A value.

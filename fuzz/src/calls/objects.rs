@@ -208,7 +208,7 @@ impl Objects {
         self.errors_return();
     }
 
-    /// What was made of a kind, which is then no longer there.
+    /// Take an object of a kind out of the list.
     fn drained(&mut self, kind: &'static str) -> Vec<u64> {
         let predefined = Self::constants(self.library, kind);
         let live = self.live.entry(kind).or_default();

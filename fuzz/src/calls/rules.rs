@@ -1,4 +1,4 @@
-//! What is not called, or not with everything, because the standard lets it end the process or wait forever.
+//! Calls that are left out, or restricted, because the standard lets it end the process or wait forever.
 
 /// Functions that are never called, and why.
 const EXCLUDED: &[(&str, &str)] = &[
@@ -31,7 +31,7 @@ const BLOCKING: &[&str] = &[
     "MPI_Ssend",
 ];
 
-/// They wait for requests: called with those that are complete.
+/// They wait for requests: called with complete ones.
 const WAITING: &[&str] = &["MPI_Wait", "MPI_Waitall", "MPI_Waitany", "MPI_Waitsome"];
 
 /// They wait until every message is delivered: called when all have been received.

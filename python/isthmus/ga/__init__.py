@@ -12,6 +12,10 @@
 The job starts with the import, and ends with the process; with mpi4py in the same program either may be imported first. Functions marked
 *collective* must be called by all processes, in the same order. What lies outside an array raises IndexError; what fails in the library
 ends the job with a line that names the routine (see ga.h).
+
+The module calls libga.so through ctypes: no compiler, no build per version of Python. A call takes about a microsecond more than from C, so
+programs that move single elements in a loop want gather and scatter. Upstream's ga4py (last changed in 2019) is in no package registry and
+needs Python 2's imports.
 """
 
 import atexit

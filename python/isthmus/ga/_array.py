@@ -225,7 +225,7 @@ class GlobalArray:
             strides[dimension] = strides[dimension + 1] * extent[dimension]
         length = sum((count - 1) * stride for count, stride in zip(shape, strides)) + self.dtype.itemsize
         memory = (ctypes.c_byte * length).from_address(at)
-        # Whoever holds the view holds the array.
+        # The view keeps the array alive.
         memory.owner = self
         return np.ndarray(shape, self.dtype, memory, 0, strides)
 

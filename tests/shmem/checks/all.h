@@ -39,7 +39,7 @@ int main(void)
     right = (me + 1) % n;
     left = (me + n - 1) % n;
     char *heap = (char *) shmem_align(128, 3 * ROOM);
-    /* What is local is not symmetric. */
+    /* Local variables are not symmetric. */
     local = (char *) malloc(ROOM);
     MUST(heap != NULL && local != NULL && shmem_ctx_create(0, &ctx) == 0);
     for (int parity = 0; parity < 2 && parity < n; parity++) {

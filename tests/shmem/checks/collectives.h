@@ -15,7 +15,7 @@
 /* The i-th element of what a PE gives. */
 #define GIVES(pe, i) ((pe) * 13 + (i) % 7)
 
-/* PE 0 comes later than the others: who does not wait for it is found out. */
+/* PE 0 comes later than the others: a PE that does not wait for it is detected. */
 static void late(void)
 {
     struct timespec pause = { 0, 3000000 };

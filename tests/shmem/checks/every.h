@@ -1,5 +1,5 @@
 /* What the checks of all routines share. A check fills symmetric memory, lets every PE call the routine, and compares all that it may have
- * changed, and what lies beside it. Compiles as C99, C11 and C++. */
+ * changed, and the memory next to it. Compiles as C99, C11 and C++. */
 #ifndef EVERY_H
 #define EVERY_H
 

@@ -203,7 +203,7 @@ static void serves(void *block, size_t size, size_t alignment, int pes)
     shmem_ctx_session_start(ctx, 0, NULL, 0);                                                       \
     function(ctx)
 
-/* Data, then a flag: who sees the flag sees the data. */
+/* Data, then a flag: a PE that sees the flag sees the data. */
 #define ORDERS(call)                                                                                \
     for (long round = 1; round <= 20; round++) {                                                    \
         long *data = (long *) dest, *flag = (long *) (dest + BEHIND);                               \

@@ -94,7 +94,7 @@
     OVER();                                                                                         \
     EXPECT(type, local, 5 * 64, OF_PE(right))
 
-/* The signal is set, and then added to; who sees it sees the data. */
+/* The signal is set, and then added to; a PE that sees it sees the data. */
 #define CHECK_put_signal(function, type, c)                                                         \
     EACH_COUNT {                                                                                    \
         uint64_t *signal = (uint64_t *) (dest + BEHIND);                                            \

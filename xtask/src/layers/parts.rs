@@ -12,7 +12,7 @@ use anyhow::{Context, Result, anyhow};
 use super::paths::{self, ModulePath};
 
 /// The parts of one crate.
-pub struct House {
+pub struct CrateLayers {
     /// Its sources, from the root of the repository.
     pub sources: &'static str,
     /// Modules, lowest first: a folder, a file, or a module within one, which then counts by itself. Those of one entry may not use
@@ -25,12 +25,12 @@ pub struct House {
 /// The crate's root in messages.
 const ROOT: &str = "lib";
 
-/// What is wrong with the imports of this crate, one line each.
-pub fn violations(house: &House) -> Result<Vec<String>> {
-    let sources = Path::new(house.sources);
+/// Wrong imports of this crate, one line each.
+pub fn violations(layers: &CrateLayers) -> Result<Vec<String>> {
+    let sources = Path::new(layers.sources);
     let mut files = Vec::new();
     collect(sources, &mut Vec::new(), &mut files)?;
-    Ok(check(house, &files))
+    Ok(check(layers, &files))
 }
 
 /// Files of a crate that import one another in a cycle, if they are others than `known`: files of the largest cycle, and in all.
@@ -135,9 +135,9 @@ pub(super) fn collect(folder: &Path, module: &mut ModulePath, files: &mut Vec<(M
     Ok(())
 }
 
-fn check(house: &House, files: &[(ModulePath, String)]) -> Vec<String> {
+fn check(layers: &CrateLayers, files: &[(ModulePath, String)]) -> Vec<String> {
     let heights: BTreeMap<&str, usize> = (0..)
-        .zip(house.order)
+        .zip(layers.order)
         .flat_map(|(height, parts)| parts.iter().map(move |part| (*part, height)))
         .collect();
     let mut wrong = Vec::new();
@@ -145,7 +145,7 @@ fn check(house: &House, files: &[(ModulePath, String)]) -> Vec<String> {
     for (module, text) in files {
         match paths::of(module, text) {
             Ok(named) => imports.push((module, named)),
-            Err(error) => wrong.push(format!("{}: {}: {error}", house.sources, module.join("::"))),
+            Err(error) => wrong.push(format!("{}: {}: {error}", layers.sources, module.join("::"))),
         }
     }
     let reexports = imports
@@ -169,7 +169,7 @@ fn check(house: &House, files: &[(ModulePath, String)]) -> Vec<String> {
         let Some(&own_height) = heights.get(own.as_str()) else {
             wrong.push(format!(
                 "{}: {} is in no part: add {own} to the list in xtask/src/layers.rs",
-                house.sources,
+                layers.sources,
                 module.join("::")
             ));
             continue;
@@ -197,19 +197,19 @@ fn check(house: &House, files: &[(ModulePath, String)]) -> Vec<String> {
                 continue;
             }
             let module = module.join("::");
-            match house.upward.iter().find(|(from, to)| *from == module && *to == its) {
+            match layers.upward.iter().find(|(from, to)| *from == module && *to == its) {
                 Some(known) => drop(used.insert(*known)),
                 None => wrong.push(format!(
                     "{}: {module} must not import {its}: it is not below {own}",
-                    house.sources
+                    layers.sources
                 )),
             }
         }
     }
-    for (from, to) in house.upward.iter().filter(|known| !used.contains(*known)) {
+    for (from, to) in layers.upward.iter().filter(|known| !used.contains(*known)) {
         wrong.push(format!(
             "{}: {from} does not import {to} any more: take it off the list in xtask/src/layers.rs",
-            house.sources
+            layers.sources
         ));
     }
     wrong
@@ -234,7 +234,7 @@ fn has_part_within(first: &str, heights: &BTreeMap<&str, usize>) -> bool {
 mod tests {
     use super::*;
 
-    const HOUSE: House = House {
+    const LAYERS: CrateLayers = CrateLayers {
         sources: "engine",
         order: &[
             &["types"],
@@ -245,7 +245,7 @@ mod tests {
         upward: &[],
     };
 
-    fn wrong(house: &House, files: &[(&str, &str)]) -> Vec<String> {
+    fn wrong(layers: &CrateLayers, files: &[(&str, &str)]) -> Vec<String> {
         let files: Vec<_> = files
             .iter()
             .map(|(module, text)| {
@@ -253,7 +253,7 @@ mod tests {
                 (module.collect(), (*text).to_owned())
             })
             .collect();
-        check(house, &files)
+        check(layers, &files)
     }
 
     #[test]
@@ -269,7 +269,7 @@ mod tests {
             ),
             ("types", "#[cfg(test)] mod tests { use crate::protocol::send; }"),
         ];
-        assert_eq!(wrong(&HOUSE, &files), [""; 0]);
+        assert_eq!(wrong(&LAYERS, &files), [""; 0]);
     }
 
     #[test]
@@ -284,15 +284,15 @@ mod tests {
             "use crate::matching::Queue;",
         ] {
             let files = [("channel::ring", text), ("", "pub use protocol::send::Send;")];
-            assert_eq!(wrong(&HOUSE, &files).len(), 1, "{text}");
+            assert_eq!(wrong(&LAYERS, &files).len(), 1, "{text}");
         }
         assert_eq!(
-            wrong(&HOUSE, &[("protocol::choice::model", "use crate::protocol::send;")]).len(),
+            wrong(&LAYERS, &[("protocol::choice::model", "use crate::protocol::send;")]).len(),
             1
         );
         assert_eq!(
             wrong(
-                &HOUSE,
+                &LAYERS,
                 &[("types", "use crate::ENGINE;"), ("", "static ENGINE: u8 = 0;")]
             )
             .len(),
@@ -307,7 +307,7 @@ mod tests {
             ("", "use other_crate::fail; use protocol::send;"),
             ("protocol::send", ""),
         ];
-        assert_eq!(wrong(&HOUSE, &files), [""; 0]);
+        assert_eq!(wrong(&LAYERS, &files), [""; 0]);
     }
 
     #[test]
@@ -344,19 +344,19 @@ mod tests {
 
     #[test]
     fn what_is_in_no_part_is_wrong() {
-        assert_eq!(wrong(&HOUSE, &[("mystery", "")]).len(), 1);
+        assert_eq!(wrong(&LAYERS, &[("mystery", "")]).len(), 1);
     }
 
     #[test]
     fn known_upward_imports_are_allowed_and_must_exist() {
-        let house = House {
+        let layers = CrateLayers {
             upward: &[("channel::ring", "protocol")],
-            ..HOUSE
+            ..LAYERS
         };
-        assert!(wrong(&house, &[("channel::ring", "use crate::protocol::send;")]).is_empty());
-        assert_eq!(wrong(&house, &[("channel::ring", "use crate::types;")]).len(), 1);
+        assert!(wrong(&layers, &[("channel::ring", "use crate::protocol::send;")]).is_empty());
+        assert_eq!(wrong(&layers, &[("channel::ring", "use crate::types;")]).len(), 1);
         assert_eq!(
-            wrong(&house, &[("channel::cell", "use crate::protocol::send;")]).len(),
+            wrong(&layers, &[("channel::cell", "use crate::protocol::send;")]).len(),
             2
         );
     }

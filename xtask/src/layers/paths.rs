@@ -22,7 +22,7 @@ impl Named {
         &self.paths
     }
 
-    /// The names that the crate's root has from elsewhere, and whence.
+    /// The names that the crate's root has from elsewhere, and their sources.
     pub fn reexports(&self) -> BTreeMap<String, ModulePath> {
         self.uses.clone()
     }

@@ -18,7 +18,7 @@ use crate::tools::{self, Tool};
 
 const BUILD: Duration = Duration::from_secs(900);
 /// A minute on a machine with nothing else to do.
-const GUEST: Duration = Duration::from_secs(400);
+const KMOD: Duration = Duration::from_secs(400);
 
 /// Programs of several ranks that run over the module, with their ranks.
 const PROGRAMS: [(&str, u32); 2] = [("large_messages", 2), ("point_to_point", 2)];
@@ -46,15 +46,15 @@ pub fn run(suite: &mut Suite, prefix: &Path) {
         suite.step(&format!("  in it: {check}"), || {
             ensure!(
                 said.lines()
-                    .any(|line| line.trim_end().ends_with(&format!("GUEST ok {check}"))),
+                    .any(|line| line.trim_end().ends_with(&format!("KMOD ok {check}"))),
                 "not said to have gone well; the machine said:\n{said}"
             );
             Ok(())
         });
     }
     suite.step("  in it: its kernel complains of nothing", || complaints(&said));
-    for line in said.lines().filter(|line| line.contains("GUEST table ")) {
-        println!("    {}", line.trim_end().replace("GUEST table ", ""));
+    for line in said.lines().filter(|line| line.contains("KMOD table ")) {
+        println!("    {}", line.trim_end().replace("KMOD table ", ""));
     }
 }
 
@@ -87,10 +87,10 @@ fn complaints(said: &str) -> Result<()> {
     ];
     let line = said
         .lines()
-        .filter(|line| line.contains("GUEST dmesg"))
+        .filter(|line| line.contains("KMOD dmesg"))
         .find(|line| sick.iter().any(|word| line.contains(word)));
     match line {
-        None if said.contains("GUEST dmesg is over") => Ok(()),
+        None if said.contains("KMOD dmesg is over") => Ok(()),
         None => bail!("the machine did not get to its end"),
         Some(line) => bail!("{line}"),
     }
@@ -181,7 +181,7 @@ fn boot(kernel: &Kernel, initramfs: &Path) -> Result<String> {
         .arg("-initrd")
         .arg(initramfs)
         .args(["-append", "console=ttyS0 quiet panic=-1 oops=panic"]);
-    quiet(&mut qemu, GUEST)
+    quiet(&mut qemu, KMOD)
 }
 
 /// The kit of `Transfer` for the module, built as a test.
@@ -233,5 +233,5 @@ const APPLETS: [&str; 14] = [
     "kill",
 ];
 
-/// What the machine does. Each line that matters begins with GUEST.
+/// What the machine does. Each line that matters begins with KMOD.
 const INIT: &str = include_str!("kmod/init.sh");

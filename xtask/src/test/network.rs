@@ -288,7 +288,7 @@ impl Nodes {
         // Held by what still runs there.
         (1..=MOST).for_each(|node| drop(ip(&format!("link del {}", nodes.port(node)))));
         let bridge = nodes.bridge.clone();
-        // Else it has the least of those that are plugged in, and nodes remember another when that changes.
+        // Otherwise it has the smallest of the plugged-in ones, and nodes remember another when that changes.
         ip(&format!(
             "link add {bridge} address 02:00:0a:5b:{id:02x}:fe type bridge"
         ))?;
@@ -324,7 +324,7 @@ impl Nodes {
     }
 
     fn take_down(&self) {
-        // What cannot be taken down stays; nobody could do more about it.
+        // An interface that cannot be taken down stays; nothing more can be done.
         for name in &self.names {
             let _ = ip(&format!("netns del {name}"));
         }
@@ -534,7 +534,7 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// Ranks that wait for each other for ever, but that one does something else first.
+    /// Ranks that wait for each other without end; one of them does something else first.
     fn waiting(&self, rank: u32, does: &str) -> Result<Child> {
         let script = format!("test $ISTHMUS_RANK = {rank} && {does}; sleep 1000");
         let child = self
@@ -643,7 +643,7 @@ impl Job<'_> {
         Ok(child)
     }
 
-    /// What was done was done to a job that ran.
+    /// The fault was injected into a job that ran.
     fn still_runs(&self, child: &mut Child) -> Result<()> {
         let ended = child.try_wait().context("cannot look at mpiexec")?;
         ensure!(ended.is_none(), "mpiexec ended before, with {ended:?}");

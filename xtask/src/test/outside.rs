@@ -1,6 +1,6 @@
 //! Programs that nobody here wrote, from registries: they find our library by its path alone.
 //!
-//! What comes from PyPI comes into a virtual environment of its own under `target/outside` (some packages carry a
+//! Packages of PyPI are installed into a virtual environment of its own under `target/outside` (some packages carry a
 //! `libmpi.so.12` themselves), and stays there for the next run.
 
 use std::path::{Path, PathBuf};

@@ -96,7 +96,7 @@ impl Cluster {
     /// On this machine, or on nodes.
     fn start(nodes: Option<&Nodes>) -> Result<Self> {
         let folder = target().join("test/slurm");
-        // What was left by a run that was killed.
+        // Left by a run that was killed.
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
         let mut cluster = Self {

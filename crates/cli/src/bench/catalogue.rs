@@ -1,7 +1,7 @@
 //! Everything that can be measured.
 
 use super::experiment::{Experiment, Floor, Groups, Rows, Run, Value};
-use super::process::PATIENCE;
+use super::process::SILENCE_LIMIT;
 use super::quantity::Quantity;
 use super::size::{self, Size};
 use super::target::{Demand, Target};
@@ -411,7 +411,7 @@ pub(super) fn by_size(name: &str, title: &str, program: &'static str) -> Experim
         value: Value::Field("us"),
         runs: vec![],
         seconds: 2.0,
-        patience: PATIENCE,
+        silence_limit: SILENCE_LIMIT,
         launches: 5,
         floor: Floor::None,
         targets: vec![],

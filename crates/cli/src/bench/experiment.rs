@@ -32,7 +32,7 @@ pub struct Experiment {
     /// About how long each of them measures.
     pub seconds: f64,
     /// A launch that prints nothing for so long is ended.
-    pub patience: Duration,
+    pub silence_limit: Duration,
     /// How often each library is launched, unless said otherwise.
     pub launches: u32,
     /// What to compare with beside the other libraries.
@@ -189,7 +189,7 @@ impl Floor {
 pub struct Reading {
     /// Of this cell.
     pub cell: Cell,
-    /// What was measured, as it is shown.
+    /// The quantity, as it is shown.
     pub value: f64,
     /// What the program itself compares it with.
     pub floor: Option<f64>,
@@ -276,7 +276,7 @@ impl Experiment {
 /// Of each kind of cell the first, and the last that is not large.
 fn few(cells: &[String]) -> Vec<String> {
     const LARGE: u64 = 256 << 10;
-    // What is no number comes after all numbers, in its order.
+    // Texts come after all numbers, in their order.
     let split = |(at, cell): (usize, &String)| -> (String, u64) {
         let (kind, size) = cell.rsplit_once(':').unwrap_or(("", cell));
         (

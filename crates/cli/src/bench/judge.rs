@@ -65,7 +65,7 @@ impl Target {
         }
     }
 
-    /// What is, and whether it is enough.
+    /// The measured value, and whether it is enough.
     fn reached(&self, table: &Table, cells: &[Cell]) -> Option<(String, bool)> {
         let with_unit = |value: f64| format!("{} {}", show::significant(value), table.unit());
         let factor = |value: f64| format!("{value:.2}");

@@ -17,9 +17,9 @@ pub struct Nodes {
     names: Vec<String>,
     bridge: String,
     subnet: Subnet,
-    /// What is called as `ssh` is.
+    /// A command with the arguments of `ssh`.
     pub remote_shell: PathBuf,
-    /// What is called with a host and a command's words.
+    /// A command that is called with a host and a command's words.
     pub enter: PathBuf,
 }
 
@@ -79,7 +79,7 @@ impl Nodes {
     }
 
     fn take_down(&self) {
-        // What cannot be taken down stays; nobody could do more about it.
+        // An interface that cannot be taken down stays; nothing more can be done.
         for name in &self.names {
             let _ = ip(&format!("netns del {name}"));
         }

@@ -66,7 +66,7 @@ pub struct Paper {
     pub name: &'static str,
     /// Authors and title.
     pub title: &'static str,
-    /// What was measured there, on what, and what differs here.
+    /// The paper's measurement, its machine, and the differences here.
     pub setting: &'static str,
     /// In the paper's order.
     pub figures: Vec<Figure>,
@@ -78,7 +78,7 @@ pub struct Figure {
     pub title: &'static str,
     /// What the paper says of it; nothing, if it is not in the paper.
     pub claims: Vec<Claim>,
-    /// What is measured, drawn together. Their groups are the lines of the plot; there is a plot for each library.
+    /// The measurements, drawn together. Their groups are the lines of the plot; there is a plot for each library.
     pub experiments: Vec<Experiment>,
     /// The group that the others are compared with.
     pub baseline: &'static str,

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail, ensure};
 use isthmus_os::{interrupt, signal};
 
 /// A command that prints nothing for so long hangs, even with a library that yields its CPU only by sleeping, if nothing else is known of it.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const SILENCE_LIMIT: Duration = Duration::from_secs(30);
 /// How often its output is looked at.
 const LOOK: Duration = Duration::from_millis(250);
 /// How long a launcher has to end its ranks once it is asked to.
@@ -75,7 +75,7 @@ impl Line<'_> {
         self.word(key)?.parse().ok()
     }
 
-    /// What is behind `key=`.
+    /// The value of `key=`.
     pub fn word(&self, key: &str) -> Option<&str> {
         let mut fields = self.0.split_whitespace().filter_map(|field| field.split_once('='));
         Some(fields.find(|(name, _)| *name == key)?.1)
@@ -83,9 +83,9 @@ impl Line<'_> {
 }
 
 /// Run `command` to its end, keeping its output in files in `directory`: a pipe would wait for stray children that hold
-/// it. Blocks; a command that prints nothing for `patience` is ended, and so is one that runs when SIGINT or SIGTERM comes. An error means that it could
+/// it. Blocks; a command that prints nothing for `silence_limit` is ended, and so is one that runs when SIGINT or SIGTERM comes. An error means that it could
 /// not be run at all, or that such a signal came.
-pub fn run(mut command: Command, directory: &Path, patience: Duration) -> Result<Finished> {
+pub fn run(mut command: Command, directory: &Path, silence_limit: Duration) -> Result<Finished> {
     let name = Path::new(command.get_program()).display().to_string();
     let (out, err) = (directory.join("stdout"), directory.join("stderr"));
     command
@@ -106,7 +106,7 @@ pub fn run(mut command: Command, directory: &Path, patience: Duration) -> Result
             if says != said {
                 (said, since) = (says, Instant::now());
             }
-            let is_hung = since.elapsed() > patience;
+            let is_hung = since.elapsed() > silence_limit;
             if is_hung || interrupt::noted() {
                 let _ = signal::send(pid, SIGTERM);
                 if still_runs(GRACE) {
@@ -125,7 +125,7 @@ pub fn run(mut command: Command, directory: &Path, patience: Duration) -> Result
     ensure!(!interrupt::noted(), "interrupted");
     let status = status.with_context(|| format!("cannot wait for {name}"))?;
     let failure = if hung {
-        Some(format!("{name} said nothing for {} s", patience.as_secs()))
+        Some(format!("{name} said nothing for {} s", silence_limit.as_secs()))
     } else if status.success() {
         None
     } else {
@@ -163,7 +163,7 @@ mod tests {
         fs::create_dir_all(&directory)?;
         let mut command = Command::new("sh");
         command.args(["-c", "echo result one us=1; echo because >&2; exit 3"]);
-        let finished = run(command, &directory, PATIENCE)?;
+        let finished = run(command, &directory, SILENCE_LIMIT)?;
         assert_eq!(finished.results("one").count(), 1);
         let error = finished.well().err().map(|error| error.to_string());
         assert!(error.is_some_and(|error| error.contains("because")));

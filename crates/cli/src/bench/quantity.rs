@@ -18,7 +18,7 @@ pub enum Quantity {
 }
 
 impl Quantity {
-    /// What is shown for `measured` in the row `at`.
+    /// The text for `measured` in the row `at`.
     pub fn shown(self, at: u64, measured: f64) -> f64 {
         match self {
             Quantity::Cost(_) | Quantity::Share => measured,

@@ -17,7 +17,7 @@ use super::table::{LOST, Table};
 const FLOOR: RGBColor = RGBColor(96, 100, 108);
 const LINE_FLOOR: RGBColor = RGBColor(178, 182, 190);
 
-/// What is on the page of `tables`, measured on `cpus`.
+/// The page of `tables`, measured on `cpus`.
 pub fn page(tables: &[Table], cpus: &str) -> Result<String> {
     let mut body = String::new();
     let _ = write!(
@@ -263,7 +263,7 @@ pub(super) fn css(colour: RGBColor) -> String {
     format!("rgb({},{},{})", colour.0, colour.1, colour.2)
 }
 
-/// Told apart also by those who do not see all colours.
+/// Distinct also for colour-blind readers.
 fn colour(library: Name) -> RGBColor {
     match library {
         Name::Isthmus => RGBColor(0, 90, 200),

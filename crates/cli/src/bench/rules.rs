@@ -20,8 +20,8 @@ const SHARED: [Rule; 6] = [
 /// Those that do something only there.
 const OWN: [Rule; 2] = [Rule::Learning, Rule::Lent];
 
-/// Half round trips and windows on 2 ranks, exchanges with both neighbours, and collectives, on 2, 3, 4 and 8 ranks or those that are
-/// asked for.
+/// Half round trips and windows on 2 ranks, exchanges with both neighbours, and collectives, on 2, 3, 4 and 8 ranks or the given
+/// ones.
 pub fn rules(ranks: &[u32]) -> Vec<Experiment> {
     let ranks = if ranks.is_empty() { &[2, 3, 4, 8] } else { ranks };
     ranks.iter().flat_map(|ranks| on(*ranks)).collect()

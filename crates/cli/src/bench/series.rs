@@ -150,7 +150,7 @@ pub fn measure<'a>(experiment: &'a Experiment, libraries: &[Library], workshop: 
 /// with CPUs that are further apart every small number is another one, whatever the library; or it runs something else for milliseconds,
 /// which whoever waits for the other CPU pays for. Such a launch is repeated.
 struct Steadiness<'a> {
-    /// Who measures the hand-over of a cache line, if that matters, and the least so far, in microseconds.
+    /// The program that measures the hand-over of a cache line, if that matters, and the least so far, in microseconds.
     line: Option<(&'a Workshop, f64)>,
 }
 
@@ -274,7 +274,7 @@ fn one_launch(
             experiment.program,
             experiment.model.filter(|_| library.name == Name::Isthmus),
             &arguments(experiment, run, &cells),
-            experiment.patience,
+            experiment.silence_limit,
         ) {
             Ok(finished) => {
                 let readings = experiment.read(&finished, index);

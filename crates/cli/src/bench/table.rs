@@ -26,7 +26,7 @@ pub struct Column {
     pub library: Name,
     /// What it calls itself.
     pub version: Option<String>,
-    /// What was measured.
+    /// The measured value.
     pub values: Samples,
     /// What the programs themselves compared it with.
     pub floor: Samples,

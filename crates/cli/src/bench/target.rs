@@ -16,7 +16,7 @@ pub struct Target {
     pub demand: Demand,
 }
 
-/// What is demanded of the first library.
+/// The demand on the first library.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Demand {
     /// Against the best peer of each cell.
@@ -49,7 +49,7 @@ pub enum Demand {
 /// How far it is reached.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Verdict {
-    /// What was demanded, and what is.
+    /// The demand, and the measured value.
     pub text: String,
     /// Whether that is enough.
     pub met: bool,

@@ -1,7 +1,7 @@
-//! `isthmus tune`: each algorithm of each collective on this machine, and rules for those that are faster than what would be
-//! chosen.
+//! `isthmus tune`: each algorithm of each collective on this machine, and rules for algorithms that are faster than the default
+//! choice.
 //!
-//! What is measured is blocking calls on `MPI_COMM_WORLD` with doubles and sums (bench/collectives.c), each rank in turn as root,
+//! It measures blocking calls on `MPI_COMM_WORLD` with doubles and sums (bench/collectives.c), each rank in turn as root,
 //! on so many ranks as the user says. Nothing is claimed for other numbers of ranks: a rule is for the number that was
 //! measured.
 
@@ -19,7 +19,7 @@ use isthmus_os::{cpu, interrupt, topology};
 
 use super::catalogue::COLLECTIVES;
 use super::library::Library;
-use super::process::PATIENCE;
+use super::process::SILENCE_LIMIT;
 use super::workshop::Workshop;
 use crate::algorithms;
 use crate::prefix::Prefix;
@@ -64,10 +64,10 @@ const QUICK: Effort = Effort {
     rounds: 1,
     seconds: 0.05,
 };
-/// What is to replace the choice must be so much faster.
+/// A replacement of the choice must be so much faster.
 const CLEARLY: f64 = 0.9;
 
-/// What was measured of one algorithm: microseconds by size.
+/// The times of one algorithm: microseconds by size.
 struct Times {
     algorithm: usize,
     by_size: Vec<f64>,
@@ -155,7 +155,7 @@ fn measure(
             let wish = format!("{}:{}?", collective.name, collective.algorithms[*algorithm].name);
             let library = Library::isthmus(prefix).with("ISTHMUS_COLLECTIVES", &wish);
             let finished = workshop
-                .run(&library, ranks, "collectives", None, &options, PATIENCE)?
+                .run(&library, ranks, "collectives", None, &options, SILENCE_LIMIT)?
                 .well()?;
             for (line, at) in finished.results("collectives").zip(doable) {
                 by_size[at].extend(line.field("us"));

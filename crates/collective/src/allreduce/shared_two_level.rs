@@ -8,7 +8,7 @@
 //! where slices among all ranks take about 2 n (p - m) m / p; three steps per segment.
 //! Preconditions: a board; all ranks know where on the machine each of them is; an operation that commutes, since units need
 //! not have ranks that follow each other; elements without gaps. The result of an operation that is not exact depends on
-//! who shares a unit.
+//! which ranks share a unit.
 
 use isthmus_twice::twice;
 

@@ -1,4 +1,4 @@
-//! Binomial tree: whoever has the data sends it on, farthest rank first.
+//! Binomial tree: a rank that has the data sends it on, farthest rank first.
 //!
 //! Source: folklore; Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH", 2005.
 //! Cost: ceil(log2 p) rounds of n bytes; p - 1 messages, so no byte crosses more often than it must.

@@ -1,7 +1,7 @@
 //! The root copies its bytes to shared memory, segment by segment, and everyone copies them out.
 //!
 //! Source: copy-in-copy-out of XHC (Katevenis et al., "XHC: hierarchical collectives", EuroMPI/USA 2022) and the
-//! release-gather of MPICH's `ch4/shm/posix`, flat: whoever is scheduled finds all that the root has posted.
+//! release-gather of MPICH's `ch4/shm/posix`, flat: a rank that is scheduled finds all posts of the root.
 //! Cost: n bytes in at the root, n bytes out elsewhere, overlapped from the second segment on. The root waits for nobody
 //! until it is several segments or calls ahead.
 //! Preconditions: a board.

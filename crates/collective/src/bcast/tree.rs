@@ -25,7 +25,7 @@ pub unsafe fn run(link: &impl Link, layout: &Layout, data: *mut u8, len: usize, 
         (data.wrapping_add(start), SEGMENT.min(len - start))
     };
     let count = len.div_ceil(SEGMENT);
-    // What came in one round goes out in the next.
+    // Data of one round is sent in the next.
     for round in 0..=count {
         let incoming = parent.filter(|_| round < count).map(|from| {
             let (into, len) = segment(round);

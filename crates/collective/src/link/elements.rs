@@ -245,7 +245,7 @@ pub fn bytes(start: *mut u8, len: usize) -> Elements<'static> {
     Elements::new(start.cast(), len as i64, byte())
 }
 
-/// Neighbors for whom nothing is allocated.
+/// Up to so many neighbors nothing is allocated.
 const FEW: usize = 8;
 
 /// Receive and send blocks of elements, all at once. Blocks without data take no message.

@@ -8,7 +8,7 @@
 //! and (p - m) n. Only who combines waits for others, until those are several segments or calls ahead.
 //! Preconditions: a board; all ranks know where on the machine each of them is; an operation that commutes, since units need
 //! not have ranks that follow each other; elements without gaps. The result of an operation that is not exact depends on
-//! who shares a unit, and on the root.
+//! which ranks share a unit, and on the root.
 
 use isthmus_twice::twice;
 

@@ -29,7 +29,7 @@ pub async unsafe fn run(
     let (first, count) = block(rank);
     let at_once = access.part_at_once(operand);
     let longest = (0..size).map(|rank| block(rank).1).max().unwrap_or(0);
-    // What is combined early must not be written over what is still to be shown.
+    // Early results must not overwrite data that is still to be shown.
     let whole = operand.crossing(block(size - 1).0 + block(size - 1).1);
     let overlaps = overlap(input, output, whole);
     let scratch = match longest > at_once && overlaps {

@@ -37,7 +37,7 @@ impl Part {
     }
 }
 
-/// Who takes part in halving, and with what. If the number of ranks is no power of two, the even ones of the first ranks give
+/// The ranks that take part in halving, and their data. If the number of ranks is no power of two, the even ones of the first ranks give
 /// what they have to the odd ones, and are idle.
 pub struct Halves {
     rank: usize,
@@ -76,7 +76,7 @@ impl Halves {
         }
     }
 
-    /// The place of a rank, or of who stands for it.
+    /// The place of a rank, or of its representative.
     pub fn place_for(&self, rank: usize) -> usize {
         match rank < self.paired {
             true => rank / 2,
@@ -142,7 +142,7 @@ impl Halves {
         Ok(have)
     }
 
-    /// Those who were idle get the result from those who stood for them.
+    /// Idle ranks get the result from their representatives.
     ///
     /// # Safety
     /// `have` must hold all elements of the result, or have room for them.

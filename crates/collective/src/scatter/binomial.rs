@@ -1,4 +1,4 @@
-//! Binomial tree: whoever has the blocks of several ranks sends half of them on, farthest rank first.
+//! Binomial tree: a rank that has the blocks of several ranks sends half of them on, farthest rank first.
 //!
 //! Source: Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH", 2005.
 //! Cost: ceil(log2 p) rounds; a block moves up to log2 p times, and p - 1 of them leave the root in log2 p messages.

@@ -25,7 +25,7 @@ pub struct Program {
     pub fault: Option<Error>,
     /// Where intermediate results lie.
     pub memory: Vec<Memory<'static>>,
-    /// Room for the operations of whoever runs it.
+    /// Room for the operations of a run.
     pub ops: Vec<Option<OpId>>,
 }
 
@@ -65,7 +65,7 @@ impl Program {
 // SAFETY: the addresses are of the program's own memory, and of buffers that the user has left to it and may leave to it
 // from any thread.
 unsafe impl Send for Program {}
-// SAFETY: as above; whoever runs a program sees to it that nobody else does.
+// SAFETY: as above; a program has one runner at a time.
 unsafe impl Sync for Program {}
 
 /// A step.

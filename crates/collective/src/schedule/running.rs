@@ -30,7 +30,7 @@ impl Held {
         match self {
             Self::Own(program) => program,
             Self::Shared(program) => program,
-            Self::Nothing => unreachable!("whoever takes the program puts it back"),
+            Self::Nothing => unreachable!("a taken program is put back"),
         }
     }
 }
@@ -41,7 +41,7 @@ pub struct Running {
     /// Alive even after its handle is freed.
     team: Arc<Team>,
     tag: i32,
-    /// What has to be over before it begins; if that fails, it does not.
+    /// The operations that must complete before it begins; if one fails, it does not.
     before: Option<Box<Running>>,
     /// The step to do next.
     next: usize,
@@ -51,7 +51,7 @@ pub struct Running {
     over: usize,
     /// How it will fail although it goes on, since others depend on it.
     fault: Option<Error>,
-    /// What has ended it: a dead process, memory that was refused, here or elsewhere.
+    /// Its failure: a dead process, memory that was refused, here or elsewhere.
     broken: Option<Error>,
 }
 

@@ -3,7 +3,7 @@
 use super::table::ALL;
 use super::{Case, Collective, Traits, overrides};
 
-/// What is chosen for a range of sizes.
+/// The choice for a range of sizes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
     /// From so many bytes on.
@@ -14,7 +14,7 @@ pub struct Step {
     pub why: &'static str,
 }
 
-/// What is chosen for a number of ranks, by size.
+/// The choices for a number of ranks, by size.
 #[derive(Debug)]
 pub struct Explained {
     /// The lists.
@@ -25,7 +25,7 @@ pub struct Explained {
     pub without_board: Vec<Step>,
 }
 
-/// What is chosen for `ranks` ranks of a machine that offers these traits; those for which there must be a board are offered where
+/// The choices for `ranks` ranks of a machine that offers these traits; traits that need a board are offered where
 /// there is one. An error: the user's rules make no sense.
 pub fn collectives(ranks: u64, machine: Traits) -> crate::error::Result<Vec<Explained>> {
     overrides::check()?;

@@ -9,7 +9,7 @@
 //! @FILE                             what is written there (isthmus tune makes such files)
 //! ```
 //!
-//! What cannot be, since its preconditions are not met, is an error in the call, at every rank, unless the rule ends in `?`.
+//! An algorithm whose preconditions are not met is an error in the call, at every rank, unless the rule ends in `?`.
 //! From `#` to the end of a line is a comment.
 
 use std::sync::OnceLock;

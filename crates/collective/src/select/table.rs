@@ -127,7 +127,7 @@ collectives! {
         Binomial(up_to(2), from(256 << 10), CHEAP_AND_IDLE), "both ends copy";
         SharedDirect(up_to(2), from(12 << 10), Traits::CHEAP_COPIES), "one copy rather than two";
         Binomial(from(33), up_to(1 << 10), Traits::BOARD), "a rank waits for one other, and not for the last of all to have read";
-        Shared(ANY, ANY, NO_MORE), "whoever is scheduled finds all that the root has posted";
+        Shared(ANY, ANY, NO_MORE), "a rank that is scheduled finds all posts of the root";
         Tree(from(4), from(64 << 10), Traits::IDLE_CPUS), "each border is crossed once";
         Binomial(ANY, ANY, NO_MORE), "no byte crosses more often than it must";
     }

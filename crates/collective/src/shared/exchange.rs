@@ -10,7 +10,7 @@ use crate::link::elements::Elements;
 use crate::link::operand::Operand;
 use crate::link::{Link, mismatched};
 
-/// What is shorter is not lent: to wait until all have read it costs as much as a copy (docs/decisions/0028).
+/// Shorter data is not lent: to wait until all have read it costs as much as a copy (docs/decisions/0028).
 pub(super) const LENT_FROM: usize = 8 << 10;
 
 /// Memory for what is to be posted.

@@ -1,4 +1,4 @@
-//! Who has lent something in a call: a set of ranks, which is empty in most calls, and makes no memory for up to 64 of them.
+//! The lenders of a call: a set of ranks, which is empty in most calls, and makes no memory for up to 64 of them.
 
 use std::cell::{Cell, OnceCell};
 

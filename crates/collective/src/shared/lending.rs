@@ -1,8 +1,8 @@
 //! Lending what lies in the user's memory, instead of staging a copy of it: the bytes are copied once.
 //!
 //! Where all map that memory (`MPI_Alloc_mem`) nothing is agreed on: each rank decides for what it posts, and others read what a
-//! post names. Elsewhere ranks read by single copies ([`super::direct`]). Who lends ends its call when all have read, and who
-//! has read ends it knowing that nothing was withdrawn meanwhile.
+//! post names. Elsewhere ranks read by single copies ([`super::direct`]). A lender ends its call when all have read, and a
+//! reader ends it knowing that nothing was withdrawn meanwhile.
 
 use isthmus_engine::{Board, Step, counters};
 use isthmus_twice::twice;
@@ -15,11 +15,11 @@ use crate::error::Result;
 pub(super) struct Loan {
     /// The last step that it is posted for.
     pub step: Step,
-    /// Who reads it; `None`: everyone.
+    /// The reader; `None`: all.
     pub(super) reader: Option<usize>,
 }
 
-/// What is lent, until it is back. When it is dropped before that, it is withdrawn: so it goes before what it lies in.
+/// Lent memory, until all have read it. When it is dropped before that, it is withdrawn: so it goes before what it lies in.
 #[must_use]
 pub struct OnLoan<'a>(&'a Access<'a>);
 
@@ -37,7 +37,7 @@ impl Drop for OnLoan<'_> {
 }
 
 impl Loan {
-    /// Has it been read by those who do?
+    /// Have its readers read it?
     pub fn is_read(self, board: &Board) -> bool {
         match self.reader {
             None => board.is_finished(self.step),

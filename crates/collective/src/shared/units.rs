@@ -22,7 +22,7 @@ const SHORT: usize = 8 << 10;
 #[derive(Debug, Clone, Copy)]
 pub struct Workers<'a> {
     ranks: &'a [u32],
-    /// Whose place is left out.
+    /// The rank whose place is left out.
     root: Option<usize>,
 }
 
@@ -70,7 +70,7 @@ impl<'a> Workers<'a> {
         slices.share(self.place(rank), self.count())
     }
 
-    /// Who combines a slice.
+    /// The rank that combines a slice.
     fn owner(&self, slice: usize, slices: Slices) -> usize {
         self.rank(slices.owner(slice, self.count()))
     }
@@ -82,7 +82,7 @@ impl<'a> Workers<'a> {
     }
 }
 
-/// What came of some slices in all units.
+/// The results of some slices in all units.
 #[derive(Debug)]
 pub struct Partials<U> {
     /// The workers of each.

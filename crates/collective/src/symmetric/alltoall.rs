@@ -28,18 +28,18 @@ impl Group<'_> {
         let name = self.name("source", source.address, length);
         // SAFETY: the caller's promise.
         let data = unsafe { shown(source.address, length) };
-        // What is short to one may be long to another that passes another stride.
-        let meeting = self.meet(agreed, &[name, sst as u64], data);
+        // A block that is short to one member may be long to another that passes another stride.
+        let round = self.round(agreed, &[name, sst as u64], data);
         let mut everything_short = length <= SHORT;
         for offset in 0..self.size() {
             let member = (self.me() + offset) % self.size();
-            let stride = (meeting.word(member, 1) as usize).max(1);
+            let stride = (round.word(member, 1) as usize).max(1);
             let its_length = span(stride);
             let from = match its_length <= SHORT {
-                true => meeting.data(member, 2),
+                true => round.data(member, 2),
                 false => {
                     everything_short = false;
-                    self.array_of(member, meeting.word(member, 0), its_length)
+                    self.array_of(member, round.word(member, 0), its_length)
                 }
             };
             let from = from.wrapping_add(self.me() * count * stride * width);
@@ -53,7 +53,7 @@ impl Group<'_> {
             }
         }
         if !everything_short {
-            self.meet(agreed, &[], &[]);
+            self.round(agreed, &[], &[]);
         }
     }
 }

@@ -3,20 +3,20 @@
 //! # Layout
 //! [`DEPTH`] cells per member, used in turn:
 //! ```text
-//! step      u64         the meeting it is for, counted from 1; 0: none yet
+//! step      u64         the round it is for, counted from 1; 0: none yet
 //! terms     3 x u64     what members must agree about: the routine, a value, and a root
 //! payload   1248 bytes   what the member has for the others
 //! ```
 //!
 //! # Ordering
 //! A member fills its cell and publishes it by a release store of the step; then it waits until those it needs something from have
-//! published theirs: all others, or one, or none ([`Whom`]). A cell is written again [`DEPTH`] meetings later, and not before everyone has
-//! come to the meeting behind the one that it was for: whoever comes to a meeting has read what it wanted at those before.
+//! published theirs: all others, or one, or none ([`Whom`]). A cell is written again [`DEPTH`] rounds later, and not before everyone has
+//! come to the round behind the one that it was for: a member that comes to a round has finished reading at those before.
 //!
 //! # Safety
-//! What a member wrote is data: whoever reads a place out of a payload checks it. A member that dies is missed by all, and the job
+//! Data that a member wrote is untrusted: the reader of a place in a payload checks it. A member that dies is missed by all, and the job
 //! ends. Memory of a team that is no more serves another one; steps go on where they were, so a member that is late to look whether all
-//! have come to the last meeting, at which nobody looks at terms ([`Board::part`]), still sees that they have.
+//! have come to the last round, at which nobody looks at terms ([`Board::part`]), still sees that they have.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -28,9 +28,9 @@ use isthmus_engine::{Cause, Entered, Peer, wait_until};
 
 use super::Caller;
 
-/// Bytes that a member can show the others at a meeting.
+/// Bytes that a member can show the others at a round.
 pub const INLINE: usize = 1248;
-/// So many meetings a member may be ahead of others that it does not wait for.
+/// So many rounds a member may be ahead of others that it does not wait for.
 const DEPTH: usize = 8;
 
 #[repr(C, align(128))]
@@ -47,7 +47,7 @@ pub fn bytes_for(members: usize) -> u64 {
     (members * DEPTH * size_of::<Cell>()) as u64
 }
 
-/// What all members of a meeting must pass alike.
+/// What all members of a round must pass alike.
 #[derive(Debug, Clone, Copy)]
 pub struct Terms {
     /// The call.
@@ -75,7 +75,7 @@ impl Terms {
     }
 }
 
-/// Whom a member waits for at a meeting, and whose terms it compares with its own.
+/// The members that a member waits for in a round, and compares terms with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whom {
     /// All others.
@@ -84,7 +84,7 @@ pub enum Whom {
     One(usize),
     /// Nobody: it is there for others.
     Nobody {
-        /// With those that have come until its own next meeting, so that of two members that both wait for nobody the later one
+        /// With the members that have come by its own next round, so that of two members that both wait for no other the later one
         /// finds out.
         compares: bool,
     },
@@ -99,9 +99,9 @@ pub struct Board {
     me: usize,
     /// Meetings so far.
     step: AtomicU64,
-    /// To this meeting all are known to have come.
+    /// To this round all are known to have come.
     all_came: AtomicU64,
-    /// A meeting whose terms are still to be compared.
+    /// A round whose terms are still to be compared.
     uncompared: Mutex<Option<(u64, Terms)>>,
     has_uncompared: AtomicBool,
 }
@@ -111,9 +111,9 @@ unsafe impl Send for Board {}
 // SAFETY: as above.
 unsafe impl Sync for Board {}
 
-/// A meeting to which all have come. What they showed may be read until the next one.
+/// A round to which all have come. What they showed may be read until the next one.
 #[derive(Debug, Clone, Copy)]
-pub struct Meeting<'a> {
+pub struct Round<'a> {
     board: &'a Board,
     step: u64,
 }
@@ -162,7 +162,7 @@ impl Board {
     #[inline]
     fn cell(&self, member: usize, step: u64) -> &Cell {
         debug_assert!(member < self.members.len());
-        // SAFETY: whoever made the board vouched for the memory of all members' cells; cells are atomics.
+        // SAFETY: the creator of the board vouched for the memory of all members' cells; cells are atomics.
         unsafe {
             self.base
                 .cast::<Cell>()
@@ -173,12 +173,12 @@ impl Board {
 
     /// Come, show some words and bytes behind them (at most 1248 bytes together), and wait until everybody has come. Blocks. PEs that
     /// do not agree about the terms end the job.
-    pub fn meet(&self, terms: Terms, words: &[u64], data: &[u8]) -> Meeting<'_> {
-        self.meet_some(terms, words, data, Whom::All)
+    pub fn round(&self, terms: Terms, words: &[u64], data: &[u8]) -> Round<'_> {
+        self.round_with(terms, words, data, Whom::All)
     }
 
     /// As [`meet`](Self::meet), but wait for these only. Blocks.
-    pub fn meet_some(&self, terms: Terms, words: &[u64], data: &[u8], whom: Whom) -> Meeting<'_> {
+    pub fn round_with(&self, terms: Terms, words: &[u64], data: &[u8], whom: Whom) -> Round<'_> {
         let step = self.come(terms, words, data);
         match whom {
             Whom::All => {
@@ -196,10 +196,10 @@ impl Board {
                 }
             }
         }
-        Meeting { board: self, step }
+        Round { board: self, step }
     }
 
-    /// The last meeting: others may write these cells as soon as we have left. Blocks.
+    /// The last round: others may write these cells as soon as we have left. Blocks.
     pub fn part(&self, terms: Terms) {
         let step = self.come(terms, &[], &[]);
         self.await_all(terms.caller, step);
@@ -237,7 +237,7 @@ impl Board {
         step
     }
 
-    /// Compare the terms of the meeting before this one, where we waited for nobody. Nobody writes those cells until we publish the next.
+    /// Compare the terms of the round before this one, where we waited for nobody. Nobody writes those cells until we publish the next.
     #[cold]
     fn compare_late(&self) {
         self.has_uncompared.store(false, Ordering::Relaxed);
@@ -253,7 +253,7 @@ impl Board {
         self.cell(member, step).step.load(Ordering::Acquire) >= step
     }
 
-    /// All have come to the meeting behind the one whose cell `step` writes again.
+    /// All have come to the round behind the one whose cell `step` writes again.
     #[inline]
     fn await_room(&self, caller: Caller, step: u64) {
         let needed = (step + 1).saturating_sub(DEPTH as u64);
@@ -341,7 +341,7 @@ impl Board {
     }
 }
 
-impl Meeting<'_> {
+impl Round<'_> {
     /// What a member has shown behind so many words.
     #[inline]
     pub fn data(&self, member: usize, words: usize) -> *const u8 {

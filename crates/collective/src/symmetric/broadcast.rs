@@ -33,16 +33,16 @@ impl Group<'_> {
         if length <= SHORT {
             // SAFETY: the caller's promise.
             let data = if is_root { unsafe { shown(source, length) } } else { &[] };
-            let meeting = self.meet_some(agreed, root, &[], data, whom);
+            let round = self.round_with(agreed, root, &[], data, whom);
             if wants {
                 // SAFETY: the root has shown as many bytes; dest was checked.
-                unsafe { copy_bytes(meeting.data(root, 0), dest, length) };
+                unsafe { copy_bytes(round.data(root, 0), dest, length) };
             }
             return;
         }
-        let meeting = self.meet_some(agreed, root, &[name], &[], whom);
+        let round = self.round_with(agreed, root, &[name], &[], whom);
         if wants {
-            let from = self.array_of(root, meeting.word(root, 0), length);
+            let from = self.array_of(root, round.word(root, 0), length);
             if from != dest.cast_const() {
                 // SAFETY: both were checked; the root leaves its array alone until the end.
                 unsafe { copy_bytes(from, dest, length) };
@@ -52,6 +52,6 @@ impl Group<'_> {
             true => Whom::All,
             false => Whom::Nobody { compares: false },
         };
-        self.meet_some(agreed, root, &[], &[], whom);
+        self.round_with(agreed, root, &[], &[], whom);
     }
 }

@@ -14,15 +14,15 @@ impl Group<'_> {
         // SAFETY: the caller's promise.
         let data = unsafe { shown(source.address, length) };
         // Of what is long the others need the name.
-        let meeting = self.meet(agreed, &[length as u64, name], data);
-        let lengths = (0..self.size()).map(|member| meeting.word(member, 0) as usize);
+        let round = self.round(agreed, &[length as u64, name], data);
+        let lengths = (0..self.size()).map(|member| round.word(member, 0) as usize);
         let total = lengths.clone().fold(0, usize::saturating_add);
         self.name("dest", dest, total);
         let mut at = dest;
         for (member, length) in lengths.clone().enumerate() {
             let from = match length <= SHORT {
-                true => meeting.data(member, 2),
-                false => self.array_of(member, meeting.word(member, 1), length),
+                true => round.data(member, 2),
+                false => self.array_of(member, round.word(member, 1), length),
             };
             // SAFETY: the member has so many bytes, and dest has room for all: both were checked.
             unsafe {
@@ -31,7 +31,7 @@ impl Group<'_> {
             }
         }
         if lengths.max().is_some_and(|longest| longest > SHORT) {
-            self.meet(agreed, &[], &[]);
+            self.round(agreed, &[], &[]);
         }
     }
 }

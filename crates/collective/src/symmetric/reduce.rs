@@ -9,7 +9,7 @@ use isthmus_datatype::Kernel;
 
 use super::{Group, SHORT, copy_bytes, shown};
 
-/// Up to so many bytes a meeting costs more than combining what others combine too.
+/// Up to so many bytes a round costs more than combining what others combine too.
 const MIDDLING: usize = 8192;
 /// Bytes that are combined at a time: they stay in the first cache.
 const AT_A_TIME: usize = 8192;
@@ -35,15 +35,15 @@ impl Group<'_> {
         let from = self.name("source", source, length);
         if length <= SHORT {
             // SAFETY: the caller's promise.
-            let meeting = self.meet(agreed, &[], unsafe { shown(source, length) });
-            let sources = |member: usize| meeting.data(member, 0);
+            let round = self.round(agreed, &[], unsafe { shown(source, length) });
+            let sources = |member: usize| round.data(member, 0);
             // SAFETY: every member has shown as many elements; dest was checked, and is nobody's cell.
             unsafe { combine.all(self.size(), sources, dest, count) };
             return;
         }
-        let meeting = self.meet(agreed, &[from, into], &[]);
+        let round = self.round(agreed, &[from, into], &[]);
         let places = |word: usize| -> Vec<*const u8> {
-            let place = |member: usize| self.array_of(member, meeting.word(member, word), length);
+            let place = |member: usize| self.array_of(member, round.word(member, word), length);
             (0..self.size()).map(place).collect()
         };
         let sources = places(0);
@@ -54,7 +54,7 @@ impl Group<'_> {
             unsafe {
                 let result = result.as_mut_ptr().cast();
                 combine.all(self.size(), |member| sources[member], result, count);
-                self.meet(agreed, &[], &[]);
+                self.round(agreed, &[], &[]);
                 std::ptr::copy_nonoverlapping(result.cast_const(), dest, length);
             }
             return;
@@ -63,7 +63,7 @@ impl Group<'_> {
         let part = |member: usize| count * member / self.size()..count * (member + 1) / self.size();
         // SAFETY: all arrays were checked; nobody else writes to our part of our result or reads it as a source.
         unsafe { combine.range(&sources, dest, part(self.me())) };
-        self.meet(agreed, &[], &[]);
+        self.round(agreed, &[], &[]);
         for offset in 1..self.size() {
             let member = (self.me() + offset) % self.size();
             let part = part(member);
@@ -71,7 +71,7 @@ impl Group<'_> {
             // SAFETY: as above; its owner leaves its part alone until all have copied it.
             unsafe { copy_bytes(results[member].add(start), dest.add(start), length) };
         }
-        self.meet(agreed, &[], &[]);
+        self.round(agreed, &[], &[]);
     }
 }
 

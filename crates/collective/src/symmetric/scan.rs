@@ -14,20 +14,20 @@ impl Group<'_> {
         self.name("dest", dest, length);
         let from = self.name("source", source, length);
         // SAFETY: the caller's promise.
-        let meeting = self.meet(agreed, &[from], unsafe { shown(source, length) });
+        let round = self.round(agreed, &[from], unsafe { shown(source, length) });
         let is_short = length <= SHORT;
         let sources: Vec<*const u8> = (0..self.me() + usize::from(inclusive))
             .map(|member| match is_short {
-                true => meeting.data(member, 1),
-                false => self.array_of(member, meeting.word(member, 0), length),
+                true => round.data(member, 1),
+                false => self.array_of(member, round.word(member, 0), length),
             })
             .collect();
-        // Others may read the source until all have come again, and `dest` may be it.
+        // Others may read the source until the next round, which may be `dest`.
         let mut result = vec![0_u8; length];
         // SAFETY: every member has as many elements, and leaves them alone until the end.
         unsafe { combine.all(sources.len(), |member| sources[member], result.as_mut_ptr(), count) };
         if !is_short {
-            self.meet(agreed, &[], &[]);
+            self.round(agreed, &[], &[]);
         }
         // SAFETY: dest was checked.
         unsafe { std::ptr::copy_nonoverlapping(result.as_ptr(), dest, length) };

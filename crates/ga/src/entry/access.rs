@@ -1,4 +1,4 @@
-//! Pointers to the own part of an array. What is mapped needs no release.
+//! Pointers to the own part of an array. Mapped memory needs no release.
 
 use std::ffi::{c_int, c_void};
 

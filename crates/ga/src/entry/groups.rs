@@ -109,7 +109,7 @@ entries! {
     }
     fn isthmus_ga_GA_Pgroup_destroy(number: c_int) -> c_int {
         let number = life::group_number(number);
-        // Who is no member has nothing of it.
+        // A process outside the group owns no part of it.
         let group = group::find(number)?;
         if number != group::WORLD && group.me().is_some() {
             crate::systems::forget(&group);

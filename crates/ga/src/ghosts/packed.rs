@@ -3,9 +3,9 @@
 //! over, since nobody reads them any more: one wait, for one more copy. Dimensions that are not cut are filled from the block itself at
 //! first, and their margins go along with the pieces.
 //!
-//! The memory is there twice, for updates of even and of odd numbers: who is two updates further has waited for everybody who was to read
-//! it. What somebody has put into a block of another process since all have waited for each other may come after that one has packed it;
-//! who has done so marks the update before the wait, and after it all see the mark, and get the pieces directly instead.
+//! The memory is there twice, for updates of even and of odd numbers: a process that is two updates further has waited for all readers of
+//! it. What a process has put into a block of another process since all have waited for each other may come after that one has packed it;
+//! that process marks the update before the wait, and after it all see the mark, and get the pieces directly instead.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -49,7 +49,7 @@ pub(super) struct Packed {
 
 /// What a process gets from others, and where in its memory each piece lies.
 struct Wanted {
-    /// Whose block, the copy to the margin, the place.
+    /// The block's owner, the copy to the margin, the place.
     pieces: Vec<(usize, Copy, usize)>,
     /// From its own block.
     from_itself: Vec<Copy>,

@@ -35,7 +35,7 @@ pub(super) fn piece(array: &Array, block: &Patch, direction: &[i64]) -> Patch {
     Patch { lo, hi }
 }
 
-/// A copy from somebody's block into a margin, or to or from what lies packed between them.
+/// A copy from a block into a margin, or to or from the packed buffer between them.
 #[derive(Debug)]
 pub(super) struct Copy {
     pub(super) section: Section,
@@ -113,7 +113,7 @@ pub(super) fn around(array: &Array) -> impl Iterator<Item = Vec<i64>> + use<> {
     directions.into_iter()
 }
 
-/// The pieces in these directions, each from whoever has it.
+/// The pieces in these directions, each from its owner.
 ///
 /// # Errors
 /// A margin that is wider than the array.
@@ -143,7 +143,7 @@ pub(super) fn shift(array: &Array) -> Option<Vec<Step>> {
     if !can_shift(array) {
         return None;
     }
-    // Who has nothing waits with the others.
+    // A process without elements waits with the others.
     let own = own(array);
     let counts = array.distribution.block_counts(&array.dims);
     let (cut, whole) = dimensions(array);
@@ -159,7 +159,7 @@ pub(super) fn shift(array: &Array) -> Option<Vec<Step>> {
     Some(steps)
 }
 
-/// Dimensions that have a margin: those that are cut, and those that are not.
+/// Dimensions that have a margin: cut ones, and uncut ones.
 pub(super) fn dimensions(array: &Array) -> (Vec<usize>, Vec<usize>) {
     let counts = array.distribution.block_counts(&array.dims);
     (0..array.rank())
@@ -194,7 +194,7 @@ fn sides(array: &Array, own: Option<&(Block, Patch)>, done: &[bool], dimension: 
     low.into_iter().zip(high).flat_map(<[Copy; 2]>::from).collect()
 }
 
-/// The margin on one side of a dimension, from the neighbour there, who has the same extents in all others; of those that are `done` with
+/// The margin on one side of a dimension, from the neighbour there, which has the same extents in all others; of the dimensions `done` with
 /// their margins.
 fn shifted(array: &Array, (block, outer): &(Block, Patch), done: &[bool], dimension: usize, side: i64) -> Copy {
     let width = array.ghosts[dimension];

@@ -2,7 +2,7 @@
 //!
 //! A part begins with four 64-bit words for each range of columns: where row starts, columns and values are, in bytes from the part's
 //! beginning, and how many elements there are. A piece of `n` rows has `n + 1` starts; columns are those of the matrix, ascending in a
-//! row. Who may touch what: the owner writes, indexes before the wait that ends assembly, values in collective operations between two
+//! row. Access: the owner writes, indexes before the wait that ends assembly, values in collective operations between two
 //! waits; others read outside of these.
 
 use super::Sparse;

@@ -10,7 +10,7 @@ use crate::local::scalar;
 use crate::onesided::{fetch, store};
 use crate::patch::Patch;
 
-/// What is done to the values.
+/// The operation on the values.
 #[derive(Debug, Clone, Copy)]
 pub enum Change<'a> {
     /// Be multiplied by this one.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use isthmus_os::{network, poll};
 
-use super::{Child, Head, LAST_WORDS, Spot};
+use super::{Child, Head, LAST_OUTPUT, Spot};
 use crate::connection::Connection;
 use crate::daemon::{self, Call};
 use crate::failure::{Failure, Result, say};
@@ -67,7 +67,7 @@ pub fn run(call: &Call) -> Result<u8> {
     let code = head.verdict.unwrap_or(u8::from(begun.is_err()));
     if let Some(above) = &mut head.above {
         above.send(&ToHead::Done(code));
-        above.flush(LAST_WORDS);
+        above.flush(LAST_OUTPUT);
     }
     Ok(code)
 }

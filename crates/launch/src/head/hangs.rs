@@ -58,7 +58,7 @@ impl Hangs {
         };
     }
 
-    /// What is to be said now, once; each rank says for itself what it waits for.
+    /// The lines of a report, once; each rank tells its own wait.
     pub fn judge(&mut self, now: Instant) -> Option<String> {
         self.due.filter(|due| *due <= now)?;
         self.due = None;

@@ -1,4 +1,4 @@
-//! What a head does about failures: a branch passes on what it hears, `mpiexec` itself asks its council.
+//! Failures at a head: a branch passes reports on, `mpiexec` itself asks its coordinator.
 
 use super::{Fallen, Head};
 use crate::failure::say;
@@ -11,18 +11,18 @@ impl Head {
             return self.tell_above(&message);
         }
         let said = match message {
-            ToHead::Lost(loss) => self.council.lose(loss),
-            ToHead::Stance(stance) => self.council.hear(stance),
+            ToHead::Lost(loss) => self.coordinator.lose(loss),
+            ToHead::Vote(vote) => self.coordinator.hear(vote),
             ToHead::Over(node) => {
                 self.hangs.leave(node);
-                self.council.leave(node)
+                self.coordinator.leave(node)
             }
             ToHead::Waiting { node, wait } => {
                 self.hangs.hear(node, wait);
                 Vec::new()
             }
-            ToHead::Parted(parting) => {
-                let said = self.council.part(parting);
+            ToHead::BrokenLink(broken) => {
+                let said = self.coordinator.part(broken);
                 if said.is_some() {
                     self.verdict.get_or_insert(1);
                 }
@@ -32,7 +32,11 @@ impl Head {
                 turn,
                 rank,
                 contribution,
-            } => self.council.contribute(turn, rank, contribution).into_iter().collect(),
+            } => self
+                .coordinator
+                .contribute(turn, rank, contribution)
+                .into_iter()
+                .collect(),
             ToHead::Revoked(turn, revocation) => vec![ToNode::Revoked(turn, revocation)],
             ToHead::Hello { .. } | ToHead::Card(_) | ToHead::Ending(_) | ToHead::Done(_) => Vec::new(),
         };

@@ -94,7 +94,7 @@ pub const OPTIONS: &[Row] = &[
     row(
         &["stdin", "s"],
         "RANK|none",
-        "who gets standard input (default: rank 0)",
+        "the rank that gets standard input (default: rank 0)",
     ),
     row(
         &["timeout"],

@@ -12,7 +12,7 @@ use super::{Rank, Supervisor};
 use crate::failure::{say, say_as_it_is};
 use crate::lifeline::Lifeline;
 use crate::report::{self, Stage};
-use crate::wire::{Loss, Parting, Stance, ToHead};
+use crate::wire::{BrokenLink, Loss, ToHead, Vote};
 
 /// What this node knows of failures on all nodes.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ pub(super) struct Elsewhere {
     questions: Vec<Question>,
     /// It has said that its ranks do not go on without one of them, which ends the job.
     has_refused: bool,
-    /// With their turns, for those who come later.
+    /// With their turns, for ranks that join later.
     revocations: Vec<(usize, Revocation)>,
 }
 
@@ -42,7 +42,7 @@ impl Supervisor<'_> {
             return true;
         };
         let turn = self.ranks[index].left;
-        if self.stance(turn, death) == Some(None) {
+        if self.vote(turn, death) == Some(None) {
             return true;
         }
         if !self.is_no_more(index) {
@@ -56,30 +56,30 @@ impl Supervisor<'_> {
         false
     }
 
-    /// What the ranks here want, of those that are in the job, after a death in this turn: how many go on, or `None` if one of them does not
+    /// Whether the ranks here that are in the job want to go on after a death in this turn: how many go on, or `None` if one of them does not
     /// want to. Outside of that: they may still say so.
     #[expect(clippy::option_option, reason = "not known yet, or one of two answers")]
-    fn stance(&self, turn: usize, death: Instant) -> Option<Option<u32>> {
+    fn vote(&self, turn: usize, death: Instant) -> Option<Option<u32>> {
         if self.refused {
             return Some(None);
         }
-        match self.endurers(turn) {
-            None if self.may_come_to_endure(turn, death) => None,
-            endurers => Some(endurers),
+        match self.survivors(turn) {
+            None if self.may_become_survivors(turn, death) => None,
+            survivors => Some(survivors),
         }
     }
 
     /// Tell `mpiexec` of what those here want who had not said it yet.
     pub(super) fn answer_questions(&mut self) {
         for question in std::mem::take(&mut self.elsewhere.questions) {
-            match self.stance(question.turn, question.since) {
+            match self.vote(question.turn, question.since) {
                 None => self.elsewhere.questions.push(question),
-                Some(endurers) => {
-                    self.elsewhere.has_refused |= endurers.is_none();
-                    self.tell_up(&ToHead::Stance(Stance {
+                Some(survivors) => {
+                    self.elsewhere.has_refused |= survivors.is_none();
+                    self.tell_up(&ToHead::Vote(Vote {
                         node: self.own_node(),
                         rank: question.rank,
-                        endurers,
+                        survivors,
                     }));
                 }
             }
@@ -97,7 +97,7 @@ impl Supervisor<'_> {
             .elsewhere
             .questions
             .iter()
-            .any(|question| self.endurers(question.turn).is_none());
+            .any(|question| self.survivors(question.turn).is_none());
         if refused {
             self.refused = true;
             self.answer_questions();
@@ -188,7 +188,7 @@ impl Supervisor<'_> {
     }
 
     /// A rank on another node has no way to one here, which ends.
-    pub(super) fn end_condemned(&mut self, rank: u32) {
+    pub(super) fn end_unreachable(&mut self, rank: u32) {
         let Some(index) = self.index_of(rank) else { return };
         self.verdict.get_or_insert(1);
         if let Some((_, lifeline)) = self.of(index).filter(|(_, lifeline)| lifeline.ended.is_none()) {
@@ -196,7 +196,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// What a rank has said that concerns other nodes: to whom it has no way any more, agreements, revocations.
+    /// A rank's messages for other nodes: an unreachable peer, agreements, revocations.
     pub(super) fn tell_elsewhere(&mut self, index: usize) {
         let Some(rank) = self.ranks.get_mut(index) else { return };
         let (turn, rank_of_job) = (rank.left as u32, self.here.start + index as u32);
@@ -211,7 +211,7 @@ impl Supervisor<'_> {
             say_as_it_is(&format!(
                 "{why}; error handlers return, so that rank is ended and the others go on"
             ));
-            self.tell_up(&ToHead::Parted(Parting {
+            self.tell_up(&ToHead::BrokenLink(BrokenLink {
                 rank: rank_of_job,
                 other,
             }));

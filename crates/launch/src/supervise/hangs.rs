@@ -1,4 +1,4 @@
-//! Who waits for whom: what ranks show in their slots, and what the kernel says of the others.
+//! The report of waits: of ranks by their slots, of the others by the kernel.
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ const RECONSIDER: Duration = Duration::from_secs(1);
 /// No look follows another one sooner.
 const SOONEST: Duration = Duration::from_millis(100);
 
-/// What is known of a rank that has not ended.
+/// The state of a rank that has not ended.
 enum Doing {
     Waits(Awaits),
     /// By SIGSTOP, or by a debugger.

@@ -5,7 +5,7 @@ use std::time::Instant;
 use isthmus_os::signal;
 
 use super::{GRACE, SWEEP, Supervisor};
-use crate::family;
+use crate::process_tree;
 
 impl Supervisor<'_> {
     /// End these ranks only. False: they are all that are left, or some run elsewhere.
@@ -21,7 +21,7 @@ impl Supervisor<'_> {
         for (_, rank) in self.ranks.iter_mut().enumerate().filter(|(index, _)| is_member(*index)) {
             rank.aborted = true;
         }
-        self.thinning = Some(Instant::now() + GRACE);
+        self.partial_abort = Some(Instant::now() + GRACE);
         self.tell_aborted(libc::SIGTERM);
         // A stopped process does not hear SIGTERM.
         self.tell_aborted(libc::SIGCONT);
@@ -29,10 +29,10 @@ impl Supervisor<'_> {
     }
 
     /// Their time is up.
-    pub(super) fn thin_out(&mut self) {
+    pub(super) fn end_aborted(&mut self) {
         self.tell_aborted(libc::SIGKILL);
         let left = self.ranks.iter().any(|rank| rank.aborted && !rank.lost);
-        self.thinning = left.then(|| Instant::now() + SWEEP);
+        self.partial_abort = left.then(|| Instant::now() + SWEEP);
         for index in 0..self.ranks.len() {
             if self.ranks[index].aborted {
                 self.attend_rank(index);
@@ -45,7 +45,7 @@ impl Supervisor<'_> {
             let joined = rank.lifeline.as_ref().filter(|lifeline| !lifeline.is_gone());
             let joined = joined.map(|lifeline| lifeline.pid).filter(|pid| *pid != rank.pid);
             let started = rank.ended.is_none().then_some(rank.pid);
-            for pid in started.into_iter().chain(joined).flat_map(family::tree) {
+            for pid in started.into_iter().chain(joined).flat_map(process_tree::tree) {
                 let _ = signal::send(pid, signal); // It may end at any moment.
             }
         }

@@ -1,4 +1,4 @@
-//! Signals: those that tell of the ranks' ends, and those that are meant for the ranks.
+//! Signals: of the ranks' ends, and for the ranks.
 
 use std::time::{Duration, Instant};
 
@@ -7,10 +7,10 @@ use isthmus_os::signal::{self, Arrived};
 
 use super::{Rank, Supervisor, Told};
 use crate::failure::{Failure, Result, say};
-use crate::family;
+use crate::process_tree;
 
 /// Two signals closer together are one wish (`timeout` sends to the process and to its group).
-const SAME_WISH: Duration = Duration::from_millis(200);
+const SAME_SIGNAL: Duration = Duration::from_millis(200);
 
 /// What `mpiexec` answers itself.
 pub const TAKEN: [i32; 9] = [
@@ -77,8 +77,8 @@ impl Supervisor<'_> {
                     .filter(|rank| rank.ended.is_none() || rank.lifeline.is_some())
                 {
                     let target = rank.lifeline.as_ref().map_or(rank.pid, |lifeline| lifeline.pid);
-                    // Whoever asks mpiexec does not want to end a program that knows nothing of it.
-                    if signal == libc::SIGUSR1 && !family::takes(target, signal) {
+                    // A request to mpiexec must not end a program that does not handle the signal.
+                    if signal == libc::SIGUSR1 && !process_tree::takes(target, signal) {
                         continue;
                     }
                     let _ = signal::send(target, signal); // It may end at any moment.
@@ -93,14 +93,14 @@ impl Supervisor<'_> {
                 let _ = signal::send(std::process::id(), libc::SIGSTOP); // Always allowed.
             }
             _ => match &self.told {
-                Some(told) if told.at.elapsed() < SAME_WISH => {}
+                Some(told) if told.at.elapsed() < SAME_SIGNAL => {}
                 Some(_) => {
                     say("ending the job");
                     self.say_who_left();
                     self.end(128 + signal as u8);
                 }
                 None => {
-                    // What comes from the terminal has reached the ranks already.
+                    // A signal of the terminal has reached the ranks already.
                     if !from_kernel {
                         self.tell_all(signal);
                     }

@@ -52,7 +52,7 @@ impl Supervisor<'_> {
         !lifeline.can_tell()
     }
 
-    /// Tell the others that a rank is no more, once. Where it is the first, those who have left count as gone from now on.
+    /// Tell the others that a rank is no more, once. If it is the first, finalized ranks count as gone from now on.
     pub(super) fn declare(&mut self, index: usize) {
         if std::mem::replace(&mut self.ranks[index].declared, true) {
             return;
@@ -78,13 +78,13 @@ impl Supervisor<'_> {
     /// May the others still say that they want to go on without this rank?
     fn may_be_endured(&self, index: usize) -> bool {
         let death = self.of(index).and_then(|(_, lifeline)| lifeline.ended);
-        death.is_some_and(|death| self.may_come_to_endure(self.ranks[index].left, death))
+        death.is_some_and(|death| self.may_become_survivors(self.ranks[index].left, death))
     }
 
-    /// Everybody else who has not said that they want to go on may be about to: who is on the way to its first call gets the time
-    /// to come; who is inside may end the call that it is in, and say it then. A call that needs the dead rank fails, and ends
+    /// Other ranks that have not said that they want to go on may be about to: a rank before its first call gets the time
+    /// to join; a rank inside may end the call that it is in, and say it then. A call that needs the dead rank fails, and ends
     /// the job if that is what its error handler does; where everybody waits no call will end.
-    pub(super) fn may_come_to_endure(&self, turn: usize, death: Instant) -> bool {
+    pub(super) fn may_become_survivors(&self, turn: usize, death: Instant) -> bool {
         if self.refused {
             return false;
         }
@@ -120,11 +120,11 @@ impl Supervisor<'_> {
 
     /// Somebody else of this node is in the job, and everybody who is wants to go on.
     pub(super) fn others_endure(&self, index: usize) -> bool {
-        self.endurers(self.ranks[index].left).is_some_and(|others| others > 0)
+        self.survivors(self.ranks[index].left).is_some_and(|others| others > 0)
     }
 
     /// How many ranks of this node are in the job, if all of them want to go on when one fails in this turn.
-    pub(super) fn endurers(&self, turn: usize) -> Option<u32> {
+    pub(super) fn survivors(&self, turn: usize) -> Option<u32> {
         let never = self.job.never_end_others;
         let mut others = 0;
         for (other, rank) in self.ranks.iter().enumerate() {

@@ -9,10 +9,10 @@ use isthmus_os::poll::{self, Interest};
 
 use super::Supervisor;
 use crate::connection::Connection;
-use crate::wire::{Card, Parting, ToHead, ToNode};
+use crate::wire::{BrokenLink, Card, ToHead, ToNode};
 
 /// How long `mpiexec`, or the network to it, may take for the last that is said.
-const LAST_WORDS: Duration = Duration::from_secs(5);
+const LAST_OUTPUT: Duration = Duration::from_secs(5);
 
 /// The connection to `mpiexec`.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub struct Uplink {
     connection: Connection,
     /// How ranks on other nodes are reached, as far as that is known.
     pub cards: Vec<Card>,
-    /// What came before there were ranks here.
+    /// Messages that came before there were ranks here.
     pub early: Vec<ToNode>,
 }
 
@@ -34,7 +34,7 @@ impl Uplink {
         }
     }
 
-    /// What comes within `limit`. Blocks until then.
+    /// A message that comes within `limit`. Blocks until then.
     pub fn receive(&mut self, limit: Duration) -> Vec<ToNode> {
         match poll::readable(&[self.connection.as_fd()], Some(limit)) {
             Ok(ready) if ready == [true] => self.connection.receive(),
@@ -46,7 +46,7 @@ impl Uplink {
     pub fn say_refused(&mut self, code: u8) {
         self.connection.send(&ToHead::Ending(code));
         self.connection.send(&ToHead::Done(code));
-        self.connection.flush(LAST_WORDS);
+        self.connection.flush(LAST_OUTPUT);
     }
 
     /// Is `mpiexec` gone?
@@ -88,7 +88,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// What came before the ranks were started.
+    /// Messages that came before the ranks were started.
     pub(super) fn hear_early(&mut self) {
         let early = self.uplink.as_mut().map(|uplink| std::mem::take(&mut uplink.early));
         early.into_iter().flatten().for_each(|message| self.hear(message));
@@ -106,7 +106,7 @@ impl Supervisor<'_> {
             }
             ToNode::End(code) => self.end(code),
             ToNode::Signal(signal) => self.tell_all(signal),
-            ToNode::Parted(Parting { other, .. }) => self.end_condemned(other),
+            ToNode::BrokenLink(BrokenLink { other, .. }) => self.end_unreachable(other),
             ToNode::Lost(loss) => self.hear_of_loss(loss),
             ToNode::Judged(rank, go_on) => self.hear_judgement(rank, go_on),
             ToNode::Decided { turn, ranks, decision } => {
@@ -156,7 +156,7 @@ impl Supervisor<'_> {
         let code = self.verdict.unwrap_or(0);
         self.tell_up(&ToHead::Done(code));
         if let Some(uplink) = self.uplink.as_mut() {
-            uplink.connection.flush(LAST_WORDS);
+            uplink.connection.flush(LAST_OUTPUT);
         }
     }
 

@@ -7,12 +7,12 @@ use isthmus_os::signal;
 
 use super::{GRACE, LEARN, Supervisor};
 use crate::failure::{say, say_as_it_is};
-use crate::family;
 use crate::lifeline::{Abort, Lifeline};
+use crate::process_tree;
 use crate::program::Program;
 use crate::report::{self, Stage};
 
-/// What is said of a rank whose connection has ended when nobody can say how the process did.
+/// The text for a rank whose connection has ended when the end of its process is unknown.
 pub(super) const SILENT: &str = "ended, or closed its connection to mpiexec, without calling MPI_Finalize";
 
 impl Supervisor<'_> {
@@ -192,7 +192,7 @@ impl Supervisor<'_> {
     }
 
     pub(super) fn tell_all(&self, signal: i32) {
-        let mut all = family::descendants(&self.strangers);
+        let mut all = process_tree::descendants(&self.foreign);
         if all.is_empty() {
             // There is no /proc: those that we know.
             let living = self

@@ -28,7 +28,7 @@ pub(super) fn root(root: i32, comm: &Comm) -> Result<Root> {
     }
 }
 
-/// What is not defined on intercommunicators.
+/// A call that is not defined on intercommunicators.
 pub(super) fn intra(comm: &Comm) -> Result<()> {
     if comm.is_inter() {
         return Err(fail!(Comm, "comm={:?} is an intercommunicator", comm.handle()));

@@ -46,7 +46,7 @@ const TAGS: u32 = 1 << 27;
 pub(super) struct Asking {
     whom: Arc<Whom>,
     procedure: String,
-    /// What is to be asked later, since the call may not wait.
+    /// Checks to make later, since the call may not wait.
     later: Option<RefCell<Program>>,
     /// The others wait for our terms.
     is_owing: Cell<bool>,
@@ -89,7 +89,7 @@ pub(crate) fn same(comm: &Comm, procedure: &str) -> Result<()> {
     Ok(())
 }
 
-/// This process takes no further part in the communicator. It waits for nobody, but others need not wait for it in vain.
+/// This process takes no further part in the communicator. It does not wait, but others need not wait for it.
 pub(crate) fn leave(comm: &Comm, procedure: &str) {
     if !concerns(comm) {
         return;
@@ -108,7 +108,7 @@ pub(crate) fn leave(comm: &Comm, procedure: &str) {
 /// behind.
 static FAREWELLS: Guarded<Vec<Running>> = Guarded::new(Vec::new());
 
-/// Begin those that have not begun, and let go of those that are over, with their communicators.
+/// Begin waiting checks, and drop complete ones, with their communicators.
 fn bury_farewells() {
     let mut inside = enter();
     let mut farewells = std::mem::take(FAREWELLS.get(&mut inside));
@@ -172,7 +172,7 @@ impl Asking {
             When::Now => asking.run(program)?,
             When::Later => asking.later = Some(RefCell::new(program)),
         }
-        // Whoever has come as far has said farewell to what it left before.
+        // A rank that has come as far has told its departure from earlier communicators.
         bury_farewells();
         asking.is_owing.set(true);
         Ok(asking)

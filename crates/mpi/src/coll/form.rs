@@ -75,7 +75,7 @@ macro_rules! run {
     ($call:ident, $now:ident, $later:ident, ($($argument:expr),*)) => {
         if $call.is_for_later() {
             $call.run_later(async move |link| {
-                // SAFETY: whoever runs an algorithm promises what it asks for.
+                // SAFETY: the caller of an algorithm promises its preconditions.
                 unsafe { $later(link, $($argument),*).await }
             })
         } else {
@@ -274,7 +274,7 @@ impl Form for Persistent {
 }
 
 /// A call of the collective `name` (as in `Bcast`) failed before it could begin: its arguments are no arguments at all. It begins
-/// nonetheless, and fails then, as if it had looked at the arguments itself: so the others are told, and the next call finds
+/// all the same, and fails then, as if it had looked at the arguments itself: so the others are told, and the next call finds
 /// everyone in step.
 #[cold]
 pub fn refused(comm: &'static Comm, name: &str) {

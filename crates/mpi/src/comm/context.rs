@@ -1,4 +1,4 @@
-//! Context ids: numbers of message spaces, which those who share one agree on.
+//! Context ids: numbers of message spaces, which their members agree on.
 //!
 //! One of them takes the next numbers of the job's own count, and tells the others. So no two communicators of the job have
 //! the same, whichever threads make them at the same time, and ids are never used again. Disjoint groups that a split makes

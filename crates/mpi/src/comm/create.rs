@@ -94,8 +94,8 @@ fn is_subset(group: &Group, of: &Group) -> bool {
     group.members().iter().all(|peer| of.rank_of(peer).is_some())
 }
 
-/// `MPI_Comm_create`: a communicator over `group`; the null handle for those who are not in theirs. Disjoint groups may be
-/// given at a time. Collective over `comm`; those whose groups differ get an error, not a hang.
+/// `MPI_Comm_create`: a communicator over `group`; the null handle for processes outside their group. Disjoint groups may be
+/// given at a time. Collective over `comm`; processes whose groups differ get an error, not a hang.
 pub fn comm_create(comm: &Comm, group: &Group) -> Result<Handle<Comm>> {
     check::same(comm, "MPI_Comm_create")?;
     group.common_session(&comm.group)?;

@@ -70,7 +70,7 @@ impl Hints {
         self.promises.load(Ordering::Relaxed) & promise.bit() != 0
     }
 
-    /// Take over what `info` says. What is not known, or not understood, is ignored.
+    /// Take over what `info` says. Unknown or malformed hints are ignored.
     fn update(&self, info: &Info) {
         for promise in Promise::ALL {
             match info.value(promise.key()).as_deref() {

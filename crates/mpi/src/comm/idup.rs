@@ -51,7 +51,7 @@ struct Duplication {
     agreement: Agreement,
     /// `None`: its members have agreed.
     new: Option<Arc<Comm>>,
-    /// An attribute's callback refused. Others may depend on our part of the agreement nonetheless.
+    /// An attribute's callback refused. Others may still depend on our part of the agreement.
     failed: Option<Error>,
 }
 

@@ -40,7 +40,7 @@ pub fn type_create_f90_integer(r: i32) -> Result<Handle<Datatype>> {
     find(Combiner::F90Integer, &[r])
 }
 
-/// What has been asked for: combiner and numbers.
+/// The request: combiner and numbers.
 type Known = HashMap<(i32, Box<[i32]>), Handle<Datatype>>;
 
 /// The same handle for the same numbers.

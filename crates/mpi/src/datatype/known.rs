@@ -1,7 +1,7 @@
 //! Datatypes made again from the arguments of before share what they describe: programs that make theirs in a loop, where
 //! they use them, pay for layout, signature and arguments once.
 //!
-//! A few are kept, those of few arguments, each until another one takes its place. What is kept holds a share in the
+//! A few are kept, those of few arguments, each until another one takes its place. A kept one holds a share in the
 //! datatypes among its arguments, so that their addresses name them.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -130,7 +130,7 @@ impl Arguments {
     }
 }
 
-/// What names a datatype as long as somebody has a share in what it is.
+/// The name of a datatype while its type is shared.
 fn address(datatype: &Datatype) -> i64 {
     Arc::as_ptr(&datatype.definition.origin).addr() as i64
 }

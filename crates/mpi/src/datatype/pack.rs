@@ -83,7 +83,7 @@ fn check(counted: &str, count: i64, datatype: &Datatype, limited: &str, limit: i
     }
 }
 
-/// What is wrong with what `check` did not pass.
+/// The error of arguments that `check` refused.
 #[cold]
 fn complaint(counted: &str, count: i64, datatype: &Datatype, limited: &str, limit: i64, position: i64) -> Error {
     if let Err(error) = datatype.check_committed("datatype") {

@@ -21,7 +21,7 @@ const ALIGNMENT: usize = 64;
 /// kills.
 const LARGE: usize = 1 << 20;
 
-/// What was handed out of this process's own memory, by address.
+/// Allocations of this process's own memory, by address.
 static LIVE: LazyLock<Mutex<HashMap<usize, Layout>>> = LazyLock::new(Mutex::default);
 
 fn live() -> MutexGuard<'static, HashMap<usize, Layout>> {
@@ -70,7 +70,7 @@ pub fn alloc_mem(size: i64, info: Option<&Info>) -> Result<*mut c_void> {
     Ok(base.as_ptr().cast())
 }
 
-/// What was found to be left is taken now: ranks that take theirs later, all at once, would have been promised the same.
+/// Memory that was found free is taken now: ranks that take theirs later, all at once, would have been promised the same.
 fn make_present(base: NonNull<u8>, bytes: usize, told: &mut dyn FnMut(u64)) {
     /// At a time.
     const PIECE: usize = 64 << 20;

@@ -44,7 +44,7 @@ pub fn file_call_errhandler(file: Handle<File>, code: i32) -> Result<()> {
     Ok(())
 }
 
-/// `MPI_Comm_set_errhandler`: whom errors on `comm` go to from now on.
+/// `MPI_Comm_set_errhandler`: the handler of errors on `comm` from now on.
 pub fn comm_set_errhandler(comm: &Comm, errhandler: &Errhandler) -> Result<()> {
     comm.set_errhandler(errhandler.share_for(Target::Comm)?);
     if comm.is_like_world() {
@@ -55,14 +55,14 @@ pub fn comm_set_errhandler(comm: &Comm, errhandler: &Errhandler) -> Result<()> {
     Ok(())
 }
 
-/// `MPI_Session_set_errhandler`: whom errors on `session` go to from now on.
+/// `MPI_Session_set_errhandler`: the handler of errors on `session` from now on.
 pub fn session_set_errhandler(session: &Session, errhandler: &Errhandler) -> Result<()> {
     session.set_errhandler(errhandler.share_for(Target::Session)?);
     liveness::attach(errhandler);
     Ok(())
 }
 
-/// `MPI_Win_set_errhandler`: whom errors on `win` go to from now on.
+/// `MPI_Win_set_errhandler`: the handler of errors on `win` from now on.
 pub fn win_set_errhandler(win: &Win, errhandler: &Errhandler) -> Result<()> {
     win.set_errhandler(errhandler.share_for(Target::Win)?);
     liveness::attach(errhandler);

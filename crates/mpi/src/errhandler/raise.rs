@@ -111,7 +111,7 @@ fn given(handle: Handle<Errhandler>, target: Target) -> Option<Arc<Errhandler>> 
 /// The last duplicate of `MPI_COMM_WORLD` for which the program has set an error handler.
 pub(super) static LIKE_WORLD: Mutex<Weak<Comm>> = Mutex::new(Weak::new());
 
-/// Whose error handler hears of errors without an object: that of `MPI_COMM_SELF` if the program has set it, or else of
+/// The object whose error handler gets errors without an object: that of `MPI_COMM_SELF` if the program has set it, or else of
 /// `MPI_COMM_WORLD`, or of a duplicate of that (docs/decisions/0052). `None`: there is no world.
 fn of_process() -> Option<Arc<Comm>> {
     let own = COMM_SELF.share("comm").ok()?;

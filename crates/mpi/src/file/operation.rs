@@ -252,7 +252,7 @@ impl Operation for Pending {
         !matches!(self.stage, Stage::Over(_))
     }
 
-    fn is_binding(&self) -> bool {
+    fn is_not_cancellable(&self) -> bool {
         matches!(self.stage, Stage::Together(..))
     }
 }

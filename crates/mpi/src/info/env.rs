@@ -9,7 +9,7 @@ use crate::constants::MAX_INFO_VAL;
 use crate::handle::Object;
 use crate::process::{cut, kinds};
 
-/// What is known of how a program with these arguments was started, as `MPI_INFO_ENV` tells it.
+/// How a program with these arguments was started, as `MPI_INFO_ENV` tells it.
 pub(super) fn env_pairs(arguments: &[String]) -> Vec<(String, String)> {
     let mut pairs = Vec::new();
     let mut tell = |key: &str, mut value: String| {

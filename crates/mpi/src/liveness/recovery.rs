@@ -12,7 +12,7 @@ use crate::fail;
 use crate::group::{Group, Members};
 use crate::handle::{Handle, Object};
 
-/// Who has failed, as a group that users hold.
+/// The failed processes, as a group that users hold.
 fn publish(comm: &Comm, failed: Vec<Peer>) -> Result<Handle<Group>> {
     Group::table().insert(comm.group.with(Members::from_peers(failed)))
 }

@@ -56,7 +56,7 @@ pub enum Source {
     Matched(MessageId),
 }
 
-// SAFETY: the pointer is the user's, followed only while its operation is in flight; MPI lets any thread complete it.
+// SAFETY: the pointer is the user's, followed only while its operation is pending; MPI lets any thread complete it.
 unsafe impl Send for Outgoing<'_> {}
 // SAFETY: as above.
 unsafe impl Send for Incoming<'_> {}

@@ -20,7 +20,7 @@ use crate::request::{Look, Operation, Request, Work, launch};
 use crate::session::Session;
 use crate::status::Status;
 
-/// Whom an attached buffer serves.
+/// The object that an attached buffer belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Owner {
     Process,
@@ -136,7 +136,7 @@ pub unsafe fn ibsend(
     launch(comm, |inside| unsafe { start(&outgoing, owners(comm), inside) })
 }
 
-/// Whose buffers serve sends on `comm`, in order.
+/// The owners of the buffers for sends on `comm`, in order.
 pub(super) fn owners(comm: &Comm) -> [Owner; 3] {
     let session = comm.group.session().map_or(Owner::Process, Owner::Session);
     [Owner::Comm(comm.context()), session, Owner::Process]
@@ -152,10 +152,10 @@ pub(super) unsafe fn start(outgoing: &Outgoing<'_>, users: [Owner; 3], inside: &
     }
     let owner = find_room(inside, outgoing, users)?;
     // SAFETY: the caller's promise.
-    let flight = outgoing.begin_copy(inside, unsafe { outgoing.copy() }?)?;
-    if let Some(op) = flight.op {
+    let started = outgoing.begin_copy(inside, unsafe { outgoing.copy() }?)?;
+    if let Some(op) = started.op {
         let buffers = BUFFERS.get(inside);
-        buffers.keep(owner, op, flight.kept.into_copy());
+        buffers.keep(owner, op, started.kept.into_copy());
         if buffers.copies.len().is_power_of_two() {
             release(inside);
         }
@@ -173,7 +173,7 @@ pub(super) fn send_for_library(inside: &mut Entered, to: Peer, posting: Posting,
     Ok(())
 }
 
-/// Whose buffer has room for the message.
+/// The owner of a buffer with room for the message.
 fn find_room(inside: &mut Entered, outgoing: &Outgoing<'_>, users: [Owner; 3]) -> Result<Owner> {
     if let Some(buffer) = BUFFERS.get(inside).serving(users)
         && buffer.has_room(outgoing.bytes)

@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use isthmus_engine::{Entered, Mode};
 
 use super::staging::{Arriving, Leaving};
-use super::{Flight, Incoming, Outgoing};
+use super::{Incoming, Outgoing, Started};
 use crate::check;
 use crate::comm::Comm;
 use crate::datatype::Datatype;
@@ -208,18 +208,18 @@ impl Incoming<'_> {
     }
 }
 
-/// Start a receive and then, by `depart`, a send, to be completed together.
+/// Start a receive and then, by `start_send`, a send, to be completed together.
 ///
 /// # Safety
 /// The buffers must stay with the work until it is complete.
 unsafe fn start_both(
     inside: &mut Entered,
     incoming: &Incoming<'_>,
-    depart: impl FnOnce(&mut Entered) -> Result<Flight>,
+    start_send: impl FnOnce(&mut Entered) -> Result<Started>,
 ) -> Result<Work> {
     // SAFETY: the caller's promise.
     let arriving = unsafe { incoming.begin(inside) }?;
-    let leaving = match depart(inside) {
+    let leaving = match start_send(inside) {
         Ok(leaving) => leaving,
         Err(error) => {
             if let Some(op) = arriving.op {

@@ -294,16 +294,16 @@ impl Sending {
                 *missing -= 1;
                 Ok(())
             }
-            _ => self.depart(inside, group),
+            _ => self.start_send(inside, group),
         }
     }
 
-    fn depart(&mut self, inside: &mut Entered, group: usize) -> Result<()> {
+    fn start_send(&mut self, inside: &mut Entered, group: usize) -> Result<()> {
         let mut part = self.outgoing;
         part.posting.tag -= group as i32;
         // SAFETY: the user keeps the buffer while the request is active.
-        let flight = unsafe { part.begin_part(inside, self.groups.range(group)) }?;
-        self.parts[group] = Part::Leaving(flight.op.map(|op| Leaving::new(op, flight.kept)));
+        let started = unsafe { part.begin_part(inside, self.groups.range(group)) }?;
+        self.parts[group] = Part::Leaving(started.op.map(|op| Leaving::new(op, started.kept)));
         Ok(())
     }
 }
@@ -341,12 +341,12 @@ impl Operation for Sending {
         Ok(Status::SENT)
     }
 
-    fn is_binding(&self) -> bool {
+    fn is_not_cancellable(&self) -> bool {
         true
     }
 
-    /// What was never ready never leaves.
-    fn is_owed(&self) -> bool {
+    /// A partition that was never ready is never sent.
+    fn blocks_finalize(&self) -> bool {
         self.parts.iter().all(|part| matches!(part, Part::Leaving(_)))
     }
 }
@@ -391,9 +391,9 @@ impl Receiving {
             let range = groups.range(group);
             let here = range.start.min(self.incoming.bytes)..range.end.min(self.incoming.bytes);
             // SAFETY: the user keeps the buffer while the request is active.
-            let flight = unsafe { self.incoming.begin_part(inside, here) };
-            match flight {
-                Ok(flight) => arriving.extend(flight.op.map(|op| Arriving::new(op, flight.kept))),
+            let started = unsafe { self.incoming.begin_part(inside, here) };
+            match started {
+                Ok(started) => arriving.extend(started.op.map(|op| Arriving::new(op, started.kept))),
                 Err(error) => {
                     for posted in arriving {
                         posted.cancel(inside);
@@ -482,11 +482,11 @@ impl Operation for Receiving {
         self.from.is_some() && self.arriving.is_none() && self.failed.is_none()
     }
 
-    fn is_binding(&self) -> bool {
+    fn is_not_cancellable(&self) -> bool {
         true
     }
 
-    fn is_owed(&self) -> bool {
+    fn blocks_finalize(&self) -> bool {
         false
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use isthmus_engine::layout::Layout;
 use isthmus_engine::{Entered, OpId, Outcome, Scattered};
 
-use super::{Flight, Incoming, Outgoing, Source};
+use super::{Incoming, Outgoing, Source, Started};
 use crate::completion::{received, sent};
 use crate::datatype::Datatype;
 use crate::error::Result;
@@ -93,7 +93,7 @@ impl<D: Deref<Target = Datatype> + Sync> Scattered for Elements<D> {
     }
 }
 
-/// What must stay until a flight is over, beside the user's buffer.
+/// What must stay until a transfer is over, beside the user's buffer.
 #[derive(Default)]
 pub(super) enum Kept {
     /// Nothing.
@@ -116,7 +116,7 @@ impl Kept {
 }
 
 impl<'a> Outgoing<'a> {
-    /// What is to be packed, if it must be.
+    /// The elements to pack, if they must be.
     pub(super) fn elements(&self) -> Option<Elements<&'a Datatype>> {
         self.layout.map(|datatype| Elements {
             buf: self.buf.cast_mut(),
@@ -150,39 +150,39 @@ impl<'a> Outgoing<'a> {
 
     /// Start to send what [`Self::copy`] made.
     #[inline(never)]
-    pub(super) fn begin_copy(&self, inside: &mut Entered, copy: Vec<u8>) -> Result<Flight> {
+    pub(super) fn begin_copy(&self, inside: &mut Entered, copy: Vec<u8>) -> Result<Started> {
         let Some(to) = self.to else {
-            return Ok(Flight::NONE);
+            return Ok(Started::NONE);
         };
-        // SAFETY: the flight owns the copy, and keeps it until the operation is complete.
+        // SAFETY: the transfer owns the copy, and keeps it until the operation is complete.
         let op = unsafe { inside.send(self.mode, to, self.posting, copy.as_ptr(), copy.len()) }?;
         let kept = Kept::Copy(copy);
-        Ok(Flight { op, kept })
+        Ok(Started { op, kept })
     }
 
     /// Start to send elements that lie here and there.
     ///
     /// # Safety
-    /// The buffer must be readable where the layout says until the flight is over.
+    /// The buffer must be readable where the layout says until the transfer is over.
     #[inline(never)]
-    pub(super) unsafe fn begin_packing(&self, inside: &mut Entered, datatype: &Datatype) -> Result<Flight> {
+    pub(super) unsafe fn begin_packing(&self, inside: &mut Entered, datatype: &Datatype) -> Result<Started> {
         let lasting = Arc::new(Elements {
             buf: self.buf.cast_mut(),
             count: self.count,
             datatype: datatype.share_object(),
             before: None,
         });
-        // SAFETY: the flight keeps the elements, and the caller the buffer, until the operation is complete.
+        // SAFETY: the transfer keeps the elements, and the caller the buffer, until the operation is complete.
         let op = unsafe { self.post_elements(inside, &*lasting) }?;
         let kept = Kept::Elements(lasting);
-        Ok(Flight { op, kept })
+        Ok(Started { op, kept })
     }
 
     /// Start to send these bytes of the message.
     ///
     /// # Safety
-    /// The buffer must be readable where the datatype says until the flight is over.
-    pub(super) unsafe fn begin_part(&self, inside: &mut Entered, bytes: Range<usize>) -> Result<Flight> {
+    /// The buffer must be readable where the datatype says until the started is over.
+    pub(super) unsafe fn begin_part(&self, inside: &mut Entered, bytes: Range<usize>) -> Result<Started> {
         let mut part = *self;
         part.bytes = bytes.len();
         let Some(datatype) = self.layout else {
@@ -191,10 +191,10 @@ impl<'a> Outgoing<'a> {
             return unsafe { part.begin(inside) };
         };
         let lasting = Arc::new(Elements::part(self.buf.cast_mut(), self.count, datatype, &bytes));
-        // SAFETY: the flight keeps the elements, and the caller the buffer, until the operation is complete.
+        // SAFETY: the started keeps the elements, and the caller the buffer, until the operation is complete.
         let op = unsafe { part.post_elements(inside, &*lasting) }?;
         let kept = Kept::Elements(lasting);
-        Ok(Flight { op, kept })
+        Ok(Started { op, kept })
     }
 
     /// `None`: the buffer may be reused already.
@@ -225,7 +225,7 @@ impl<'a> Outgoing<'a> {
     }
 }
 
-impl Flight {
+impl Started {
     /// The work of a request that sends.
     pub(super) fn into_send(self) -> Work {
         match (self.op, self.kept) {
@@ -246,7 +246,7 @@ impl Flight {
 }
 
 impl<'a> Incoming<'a> {
-    /// What is to be unpacked, if it must be.
+    /// The elements to unpack, if they must be.
     pub(super) fn elements(&self) -> Option<Elements<&'a Datatype>> {
         self.layout.map(|datatype| Elements {
             buf: self.buf,
@@ -259,26 +259,26 @@ impl<'a> Incoming<'a> {
     /// Start to receive elements that belong here and there.
     ///
     /// # Safety
-    /// The buffer must be writable where the layout says until the flight is over.
+    /// The buffer must be writable where the layout says until the transfer is over.
     #[inline(never)]
-    pub(super) unsafe fn begin_unpacking(&self, inside: &mut Entered, datatype: &Datatype) -> Result<Flight> {
+    pub(super) unsafe fn begin_unpacking(&self, inside: &mut Entered, datatype: &Datatype) -> Result<Started> {
         let lasting = Arc::new(Elements {
             buf: self.buf,
             count: self.count,
             datatype: datatype.share_object(),
             before: None,
         });
-        // SAFETY: the flight keeps the elements, and the caller the buffer, until the operation is complete.
+        // SAFETY: the transfer keeps the elements, and the caller the buffer, until the operation is complete.
         let op = unsafe { self.post_elements(inside, &*lasting) }?;
         let kept = Kept::Elements(lasting);
-        Ok(Flight { op, kept })
+        Ok(Started { op, kept })
     }
 
     /// Start to receive what belongs to these bytes of the whole.
     ///
     /// # Safety
-    /// The buffer must be writable where the datatype says until the flight is over.
-    pub(super) unsafe fn begin_part(&self, inside: &mut Entered, bytes: Range<usize>) -> Result<Flight> {
+    /// The buffer must be writable where the datatype says until the started is over.
+    pub(super) unsafe fn begin_part(&self, inside: &mut Entered, bytes: Range<usize>) -> Result<Started> {
         let mut part = *self;
         part.bytes = bytes.len();
         let Some(datatype) = self.layout else {
@@ -287,10 +287,10 @@ impl<'a> Incoming<'a> {
             return unsafe { part.begin(inside) };
         };
         let lasting = Arc::new(Elements::part(self.buf, self.count, datatype, &bytes));
-        // SAFETY: the flight keeps the elements, and the caller the buffer, until the operation is complete.
+        // SAFETY: the started keeps the elements, and the caller the buffer, until the operation is complete.
         let op = unsafe { part.post_elements(inside, &*lasting) }?;
         let kept = Kept::Elements(lasting);
-        Ok(Flight { op, kept })
+        Ok(Started { op, kept })
     }
 
     /// `None`: there is nothing to wait for.
@@ -328,9 +328,9 @@ impl Incoming<'_> {
             return Ok(op.map_or(Work::NoProcess, |op| Work::Plain(Plain::Receive(op))));
         }
         // SAFETY: the caller's promise.
-        let flight = unsafe { self.begin(inside) }?;
-        self.advertise(inside, flight.op);
-        Ok(flight.into_receive())
+        let started = unsafe { self.begin(inside) }?;
+        self.advertise(inside, started.op);
+        Ok(started.into_receive())
     }
 }
 
@@ -435,7 +435,7 @@ impl Operation for Arriving {
         None
     }
 
-    fn is_owed(&self) -> bool {
+    fn blocks_finalize(&self) -> bool {
         false
     }
 }

@@ -8,7 +8,7 @@ use isthmus_engine::tunables;
 
 use super::SessionId;
 
-/// What is supported whether somebody asks or not: all that the system allocates, all that MPI allocates.
+/// Memory kinds that are always supported: memory of the system, memory of MPI.
 const ALWAYS: [&str; 2] = ["mpi", "system"];
 /// The ways in which MPI allocates, all of them supported.
 const OF_MPI: [&str; 3] = ["alloc_mem", "win_allocate", "win_allocate_shared"];
@@ -31,7 +31,7 @@ fn kinds(list: &str) -> impl Iterator<Item = &str> {
     list.split(',').map(str::trim).filter(|kind| !kind.is_empty())
 }
 
-/// What is supported, as a list: what always is, and in their own words those that were asked for and are.
+/// The supported kinds, as a list: the permanent ones, and the requested ones as they were spelled.
 pub(crate) fn supported(asked: Option<&str>) -> String {
     let mut all = ALWAYS.to_vec();
     for kind in kinds(asked.unwrap_or_default()).filter(|kind| is_supported(kind)) {

@@ -1,4 +1,4 @@
-//! Receives from anybody, some of whom may have failed.
+//! Receives from any source, where a possible sender may have failed.
 
 use isthmus_engine::{Entered, OpId, Outcome, Peer, fault_events};
 
@@ -6,7 +6,7 @@ use super::comm_of;
 use crate::error::Result;
 use crate::liveness::unanswered;
 
-/// May the receive `op`, which has not matched, wait for somebody who has failed? Free while the job is whole.
+/// May the receive `op`, which has not matched, wait for a failed rank? Free while the job is whole.
 #[inline]
 pub(crate) fn disturbs(inside: &mut Entered, op: OpId) -> Option<Peer> {
     if fault_events() == 0 {

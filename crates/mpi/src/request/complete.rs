@@ -141,7 +141,7 @@ pub fn testsome(requests: &mut [Handle<Request>], indices: &mut [i32], statuses:
 /// nobody waits for are taken one by one.
 #[inline]
 pub(crate) fn try_now<T>(inside: &mut Entered, mut ready: impl FnMut(&mut Entered) -> Option<T>) -> Option<T> {
-    /// Others may send for ever.
+    /// Others may send without end.
     const ROUNDS: usize = 32;
     let mut found = ready(inside);
     for _ in 0..ROUNDS {
@@ -186,7 +186,7 @@ pub(super) fn all_complete(
     Ok(Some(()))
 }
 
-/// What is awaited is what is not complete of the first few of these.
+/// The awaited ones: the incomplete ones of the first few of these.
 #[inline]
 fn await_some(inside: &mut Entered, requests: &[Handle<Request>]) {
     const FEW: usize = 8;
@@ -243,7 +243,7 @@ fn complete_all(inside: &mut Entered, requests: &mut [Handle<Request>], statuses
     several.end().map(drop)
 }
 
-/// Complete those that are complete, of which the first is at `first`; how many.
+/// End the complete ones, of which the first is at `first`; how many.
 fn complete_some(
     inside: &mut Entered,
     requests: &mut [Handle<Request>],

@@ -47,7 +47,7 @@ fn finish_checked(inside: &mut Entered, request: &mut Handle<Request>) -> Result
     }
     ledger::end(before, is_gone, result).map_err(|error| {
         let scope = scope.or_else(|| comm_of(inside, context?));
-        blame(error, scope)
+        with_comm(error, scope)
     })
 }
 
@@ -130,13 +130,13 @@ fn bury_if_gone(inside: &mut Entered, request: &mut Handle<Request>) -> bool {
     true
 }
 
-/// The error of a receive that may wait for somebody who died. The request stays active.
+/// The error of a receive that may wait for a dead rank. The request stays active.
 #[cold]
 pub(super) fn disturbed(inside: &mut Entered, request: Handle<Request>) -> Error {
     let comm = scope_inside(inside, request);
     let dead = comm.as_ref().and_then(|comm| comm.unacknowledged(inside));
     let error = dead.map_or_else(|| pending(request), liveness::pending);
-    blame(error, comm)
+    with_comm(error, comm)
 }
 
 #[inline(never)]
@@ -182,7 +182,7 @@ fn finish_any(inside: &mut Entered, request: &mut Handle<Request>) -> Result<Sta
         }
         Work::Persistent(_) | Work::Lent => Err(invalid(ended)),
     };
-    result.map_err(|error| blame(error, scope))
+    result.map_err(|error| with_comm(error, scope))
 }
 
 /// What a complete request stood for. Its handle becomes null, unless it is persistent.
@@ -215,7 +215,7 @@ pub(super) fn pending(request: Handle<Request>) -> Error {
 
 /// Say which communicator an operation that failed belongs to.
 #[cold]
-pub(crate) fn blame(error: Error, scope: Option<Arc<Comm>>) -> Error {
+pub(crate) fn with_comm(error: Error, scope: Option<Arc<Comm>>) -> Error {
     let completion = Completion {
         scope,
         ..Completion::of(&error)

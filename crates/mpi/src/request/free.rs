@@ -3,7 +3,7 @@
 use isthmus_engine::{Entered, enter, wait_until};
 
 use super::finish::finish;
-use super::{Look, Plain, REQUEST_NULL, REQUESTS, Request, Work, blame, generalized, look, scope_inside};
+use super::{Look, Plain, REQUEST_NULL, REQUESTS, Request, Work, generalized, look, scope_inside, with_comm};
 use crate::check::{self, sites};
 use crate::error::Result;
 use crate::fail;
@@ -27,7 +27,8 @@ pub fn request_free(request: Handle<Request>) -> Result<()> {
         free_plain(&mut inside, plain);
         return Ok(());
     }
-    if REQUESTS.get(&mut inside).entry(request)?.work.is_binding() && look(&mut inside, request)?.is_complete() {
+    if REQUESTS.get(&mut inside).entry(request)?.work.is_not_cancellable() && look(&mut inside, request)?.is_complete()
+    {
         // Completed, as a query of its status may have said; nobody asks how.
         let mut complete = request;
         let _ = finish(&mut inside, &mut complete);
@@ -36,12 +37,12 @@ pub fn request_free(request: Handle<Request>) -> Result<()> {
         }
     }
     let requests = REQUESTS.get(&mut inside);
-    if requests.entry(request)?.work.is_binding() {
+    if requests.entry(request)?.work.is_not_cancellable() {
         let error = fail!(
             Request,
             "request={request:?} is a collective or partitioned, and can be freed only when it is complete or not active"
         );
-        return Err(blame(error, scope_inside(&mut inside, request)));
+        return Err(with_comm(error, scope_inside(&mut inside, request)));
     }
     let work = match &mut requests.entry(request)?.work {
         Work::Persistent(persistent) => persistent.current.take(),
@@ -79,7 +80,7 @@ pub(crate) fn drain_freed() -> Result<()> {
         bury_orphans(inside);
         bury_sends(inside);
         let requests = REQUESTS.get(inside);
-        let owed = requests.orphans.iter().any(|operation| operation.is_owed());
+        let owed = requests.orphans.iter().any(|operation| operation.blocks_finalize());
         (!owed && requests.freed_sends.is_empty()).then_some(())
     })?;
     Ok(())

@@ -127,7 +127,7 @@ impl Operation for Generalized {
         self.theirs.functions.poll.is_some() || self.theirs.functions.wait.is_some()
     }
 
-    fn is_binding(&self) -> bool {
+    fn is_not_cancellable(&self) -> bool {
         false
     }
 }

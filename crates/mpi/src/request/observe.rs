@@ -5,7 +5,7 @@ use isthmus_engine::{Entered, enter};
 use super::complete::{Found, Several, all_complete, complete, is_complete, search, try_now};
 use super::finish::disturbed;
 use super::finish::{at_index, pending};
-use super::{Look, REQUEST_NULL, Request, Work, blame, lend, look, scope_inside};
+use super::{Look, REQUEST_NULL, Request, Work, lend, look, scope_inside, with_comm};
 use crate::check;
 use crate::constants::UNDEFINED;
 use crate::error::Result;
@@ -93,7 +93,7 @@ fn observe(inside: &mut Entered, request: Handle<Request>) -> Result<Status> {
         Look::Disturbed => Err(disturbed(inside, request)),
         Look::Complete | Look::PeerFailed => {
             let outcome = lend(inside, request, outcome)?.unwrap_or_else(|| Err(pending(request)));
-            let outcome = outcome.map_err(|error| blame(error, scope_inside(inside, request)));
+            let outcome = outcome.map_err(|error| with_comm(error, scope_inside(inside, request)));
             if check::is_on() {
                 outcome.map(without_types)
             } else {

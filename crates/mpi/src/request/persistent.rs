@@ -3,7 +3,7 @@
 use isthmus_engine::{Entered, enter};
 
 use super::background;
-use super::{Operation, Plain, REQUESTS, Request, Work, blame, launch_inside, scope};
+use super::{Operation, Plain, REQUESTS, Request, Work, launch_inside, scope, with_comm};
 use crate::check;
 use crate::comm::Comm;
 use crate::error::{Error, Result};
@@ -86,7 +86,7 @@ fn make(inside: &mut Entered, comm: &Comm, recipe: Recipe) -> Result<Handle<Requ
 
 /// `MPI_Start` (MPI-5.0 §3.9).
 pub fn start(request: &mut Handle<Request>) -> Result<()> {
-    start_work(*request).map_err(|error| blame(error, scope(*request)))
+    start_work(*request).map_err(|error| with_comm(error, scope(*request)))
 }
 
 fn start_work(request: Handle<Request>) -> Result<()> {

@@ -108,7 +108,7 @@ impl Plain {
         }
     }
 
-    /// What is to be said of its outcome.
+    /// The status of its outcome.
     pub fn judge(self, outcome: &Outcome) -> Result<Status> {
         match self {
             Self::Send(_) => completion::sent(outcome),

@@ -63,7 +63,7 @@ impl Cartesian {
         coords
     }
 
-    /// Who is at a place, which may lie around the grid where it is a ring; or the dimension in which it lies outside.
+    /// The rank at a place, which may lie around the grid where it is a ring; or the dimension in which it lies outside.
     fn rank(&self, coords: impl IntoIterator<Item = i64>) -> std::result::Result<i32, usize> {
         let mut rank = 0;
         for (i, coord) in coords.into_iter().take(self.dims.len()).enumerate() {
@@ -76,7 +76,7 @@ impl Cartesian {
         Ok(rank)
     }
 
-    /// Who is `distance` steps along a dimension from `rank`.
+    /// The rank `distance` steps along a dimension from `rank`.
     fn neighbor(&self, rank: i32, direction: usize, distance: i64) -> i32 {
         let mut coords: Vec<i64> = self.coords(rank).into_iter().map(i64::from).collect();
         coords[direction] += distance;
@@ -193,7 +193,7 @@ pub fn cart_get(comm: &Comm, dims: &mut [i32], periods: &mut [i32], coords: &mut
     Ok(())
 }
 
-/// `MPI_Cart_rank`: who is at a place. Where the grid is a ring, places lie around it.
+/// `MPI_Cart_rank`: the rank at a place. Where the grid is a ring, places lie around it.
 pub fn cart_rank(comm: &Comm, coords: &[i32]) -> Result<i32> {
     let grid = cartesian(comm)?;
     let outside = |i: usize| {
@@ -215,7 +215,7 @@ pub fn cart_coords(comm: &Comm, rank: i32, coords: &mut [i32]) -> Result<()> {
     Ok(())
 }
 
-/// `MPI_Cart_shift`: from whom and to whom data goes that moves `disp` steps along a dimension; `PROC_NULL` is beyond the
+/// `MPI_Cart_shift`: source and destination of data that moves `disp` steps along a dimension; `PROC_NULL` is beyond the
 /// end.
 pub fn cart_shift(comm: &Comm, direction: i32, disp: i32) -> Result<(i32, i32)> {
     let grid = cartesian(comm)?;

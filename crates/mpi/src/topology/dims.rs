@@ -52,7 +52,7 @@ fn balanced(n: u32, count: usize) -> Vec<u32> {
         return best;
     };
     let search = Search::of(n);
-    // What is found next must have a smaller difference.
+    // The next result must have a smaller difference.
     let mut difference = u32::MAX;
     for &largest in &search.divisors[search.first_at_least_root(n, count)..] {
         loop {

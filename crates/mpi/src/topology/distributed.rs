@@ -127,7 +127,7 @@ fn publish(comm: &'static Comm, told: Told, own: Distributed, reorder: bool) -> 
         let order = told.order(comm.size(), false, || Links::new(0));
         return finish(comm, told, &order, own);
     }
-    // Who is which node depends on the whole graph; and whoever is a node needs its edges.
+    // The mapping of nodes depends on the whole graph; and a process needs the edges of its node.
     let all = exchange(comm, &vec![own.edges().collect(); comm.size() as usize])?;
     let links = || {
         let mut links = Links::new(all.len());

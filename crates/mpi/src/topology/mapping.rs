@@ -7,8 +7,14 @@
 //! whole rows, and once as what grows from a node with few neighbors; pairs of nodes change sides for as long as that helps
 //! (B. Kernighan, S. Lin: An efficient heuristic procedure for partitioning graphs, 1970), and the better is taken.
 //!
-//! Cost: the square of the number of nodes, per level. What comes out depends on nothing but the arguments, on which all
-//! processes agree.
+//! Cost: the square of the number of nodes, per level. The result depends on the arguments only, on which all processes agree: members
+//! exchange their places when the communicator is made (a process may have been bound after it joined), and if they give different
+//! topologies, or disagree whether ranks may be reordered, all of them see that in the same exchange and get the same error.
+//!
+//! Ranks are kept unless the mapping is cheaper (weight of an edge times levels of hardware between its ends). Processes that may run
+//! anywhere are in no package, so an unbound job sees no difference. A partitioning library would make the result depend on its version
+//! and seed; jobs of one machine have few hundred ranks. A whole distributed graph goes to every member only if it may be reordered.
+//! `MPI_Cart_map` and `MPI_Graph_map` keep ranks: they are local (MPI-5.0 §8.5.8).
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -50,7 +56,7 @@ impl Links {
         self.0[one].get(&other).copied().unwrap_or(0)
     }
 
-    /// What is said over how long ways, if each node is the process in `order`.
+    /// The cost of a mapping: weights times distances, if each node is the process in `order`.
     fn cost(&self, places: &[Place], order: &[usize]) -> i128 {
         let place = |node: usize| places[order[node]];
         let way = |node: usize, other: usize| i128::from(place(node).distance(place(other)));
@@ -64,7 +70,7 @@ impl Links {
 }
 
 /// For each node the process that should be it, by its index in `places`, which are at least as many. Each keeps its own
-/// unless the machine gives a reason.
+/// unless another is cheaper.
 pub fn order(places: &[Place], links: &Links) -> Vec<usize> {
     let kept: Vec<usize> = (0..links.nodes()).collect();
     let mut order = kept.clone();
@@ -114,7 +120,7 @@ fn divide(links: &Links, nodes: Vec<usize>, sizes: &[usize]) -> Vec<Vec<usize>> 
     let (left, right) = sizes.split_at(sizes.len() / 2);
     let room = left.iter().sum::<usize>().min(nodes.len());
     let (first, second) = if sizes.iter().all(|size| *size == 1) {
-        // Whoever is alone crosses the same edges everywhere.
+        // A node without partners crosses the same edges everywhere.
         (nodes[..room].to_vec(), nodes[room..].to_vec())
     } else {
         let halves = [
@@ -165,7 +171,7 @@ impl<'a> Halves<'a> {
     /// other.
     fn grown(links: &'a Links, nodes: &'a [usize], room: usize) -> Self {
         let (mut first, mut left) = (Vec::new(), nodes.to_vec());
-        // What each has to say to the first half, less what to those that are left.
+        // The weight of each node's edges to the first half, less that to the rest.
         let mut gain = vec![0_i64; links.nodes()];
         for (other, weight) in nodes.iter().flat_map(|&node| links.of(node)) {
             gain[other] -= weight;
@@ -257,7 +263,7 @@ mod tests {
         links
     }
 
-    /// What is said between different units.
+    /// The weight between different units.
     fn crossing(links: &Links, places: &[Place], order: &[usize], level: Level) -> i64 {
         let unit = |node: usize| places[order[node]].unit(level);
         (0..links.nodes())

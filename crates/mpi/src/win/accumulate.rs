@@ -141,7 +141,7 @@ fn run(local: Option<Local<'_>>, result: Option<Local<'_>>, remote: Remote<'_>, 
                 }),
                 (local, Some(result)) => with(result, &mut |result| {
                     let mut fetch = |here: &isthmus_engine::layout::Layout<'_>| {
-                        // SAFETY: as above; who has no operands fetches only, and gives the result's place, which is not read.
+                        // SAFETY: as above; an origin without operands fetches only, and gives the result's place, which is not read.
                         unsafe { win.flow.get_accumulate(target, there, here, result, combine)? };
                         Ok::<_, Error>(())
                     };

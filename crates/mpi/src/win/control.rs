@@ -23,7 +23,7 @@
 //! # Fields
 //! A member on another node has no part here ([`Seat::Away`]); what it would write into a part, its owner writes for it (`remote.rs`).
 //!
-//! A count of a pair is never more than one ahead of who waits for it: who has posted posts again only after the origin has completed, and
+//! A count of a pair is never more than one ahead of its reader: a target posts again only after the origin has completed, and
 //! the other way about. So it may wrap.
 //!
 //! `fence` and what is above `left` are written by the member itself; `shared[o]` and `completes[o]` by `o`, `posts[t]` by `t`. The lock
@@ -204,7 +204,7 @@ impl Part {
     }
 }
 
-/// What is known of one member.
+/// The data of one member.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Seat {
     /// It is on this node: its part.
@@ -213,7 +213,7 @@ pub(super) enum Seat {
     Away { number: u32, key: RegionKey, unit: i64 },
 }
 
-/// What is known of all members.
+/// The data of all members.
 #[derive(Debug)]
 pub(super) enum Seats {
     /// All are on this node: the numbers of their parts, and where a part numbered 0 would be.

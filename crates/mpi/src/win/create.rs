@@ -228,7 +228,7 @@ fn tell(comm: &Comm, own: Told, spans: bool) -> Result<Vec<Told>> {
     Ok(said.iter().map(whole).collect())
 }
 
-/// What is known of a member that has told this.
+/// The data of a member, from its message.
 fn seat(told: &Told, is_here: bool, plan: Plan) -> Option<Seat> {
     if is_here {
         return Part::at(told[1], plan).map(Seat::Here);
@@ -257,7 +257,7 @@ fn make(comm: &Comm, flavor: Flavor, hints: Result<Hints>, brought: Result<Broug
             told[1..4].copy_from_slice(&[own.number, unit as u32, (unit >> 32) as u32]);
             told[4..].copy_from_slice(&to_words(own.part.key()));
             if away.is_some() {
-                // Who is ahead of us may ask at once.
+                // A member ahead of us may ask at once.
                 remote::open(*own, plan, &comm.group, rank);
             }
         }
@@ -367,7 +367,7 @@ pub fn win_free(handle: Handle<Win>) -> Result<()> {
     }
     win.attributes.clear(handle)?;
     let kept = win.end_loans(|_| true);
-    // Whatever comes of it, the others wait for us.
+    // In any case the others wait for us.
     let flushed = win.flow.flush_all();
     let met = win.meet(Meeting::Free);
     let is_whole = met.is_ok();

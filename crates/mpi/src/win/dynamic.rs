@@ -19,7 +19,7 @@ use crate::fail;
 /// What a member has attached, as we have copied it.
 type Copied = (u32, Vec<Arc<Target>>);
 
-/// What is attached.
+/// Attached memory.
 #[derive(Debug, Default)]
 pub(super) struct Attachments {
     own: Mutex<Directory>,
@@ -186,7 +186,7 @@ impl Directory {
         fence(Ordering::Release);
         if let Some(first) = rma::shared_at(self.offset, bytes(self.room)).filter(|_| self.room > 0) {
             for (index, key) in self.entries.iter().chain(&self.runs).enumerate() {
-                // SAFETY: there is room for it; who reads meanwhile notices by the sequence number.
+                // SAFETY: there is room for it; a concurrent reader notices by the sequence number.
                 unsafe { first.as_ptr().cast::<RegionKey>().add(index).write_volatile(*key) };
             }
         }

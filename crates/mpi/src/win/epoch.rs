@@ -68,7 +68,7 @@ pub(super) struct General {
     pub started: Vec<usize>,
 }
 
-/// In the state of epochs: one target that is locked. What lies below is the mode.
+/// In the state of epochs: one target that is locked. The bits below are the mode.
 const ONE_LOCK: u32 = 1 << 8;
 
 /// The epochs of one window.

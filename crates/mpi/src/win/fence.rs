@@ -28,7 +28,7 @@ pub fn win_fence(assert: i32, win: &Win) -> Result<()> {
         ));
     }
     check::fence(win, assert)?;
-    // Whatever comes of it, the others wait for us.
+    // In any case the others wait for us.
     let published = win.flow.publish();
     let kept = win.end_loans(|_| true);
     win.meet(Meeting::Fence(assert))?;
@@ -70,7 +70,7 @@ impl Win {
         // SYNC: window-fence
         own.store(turn, Ordering::Release);
         if let Some(away) = &self.away {
-            // Who leads the node sees us, or is seen asleep.
+            // The node's first member sees us, or is seen asleep.
             fence(Ordering::SeqCst);
             self.meet_nodes(away, turn)?;
             return check::compare(self, turn);
@@ -79,9 +79,9 @@ impl Win {
         if !rma::look_briefly(|| self.has_come(turn, &mut next)) {
             self.await_node(turn, &mut next)?;
         }
-        // Who sleeps has looked at our count after it was seen to sleep, or is woken; so nobody fences between coming and looking.
+        // A sleeper has read our count after it was seen asleep, or is woken; so no member fences between publishing and reading.
         rma::published();
-        // Who is in the next fence already does not sleep in this one.
+        // A member in the next fence does not sleep in this one.
         let is_here = |member: usize| {
             self.part(member)
                 .is_some_and(|part| part.fence().load(Ordering::Relaxed) == turn)

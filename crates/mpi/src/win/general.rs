@@ -78,7 +78,7 @@ pub fn win_complete(win: &Win) -> Result<()> {
             win.label()
         ));
     }
-    // Whatever comes of it, the targets wait for us.
+    // In any case the targets wait for us.
     let published = win.flow.publish();
     let kept = win.end_loans(|_| true);
     let targets = std::mem::take(&mut win.epochs.general().started);

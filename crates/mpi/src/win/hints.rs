@@ -1,4 +1,13 @@
 //! Hints of windows (MPI-5.0 §12.2.7, §12.2.1): what is promised, what follows from it, and what is told back.
+//!
+//! A hint is worth code if it gains 5 % or more of something that a program can see. Used are `alloc_shared_noncontig`,
+//! `mpi_minimum_memory_alignment`, `mpi_accumulate_granularity` (256 and more: locks from the beginning, docs/decisions/0032) and
+//! `isthmus_huge_pages`. These are told back, and change only what is refused:
+//! - `no_locks` would save 16 bytes and one per member of a member's part, which begins at a multiple of 128 bytes anyway; `MPI_Win_lock` is
+//!   refused.
+//! - `same_size`: no sizes are kept; a member's key is read when that member is first accessed. `same_disp_unit` is read with the key.
+//! - `accumulate_ordering=none`: an accumulate on the node has completed when its call returns.
+//! - `accumulate_ops=same_op`: an element is changed by one instruction or under one lock, whatever the operation is.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -62,7 +71,7 @@ impl Default for Known {
 }
 
 impl Hints {
-    /// What an info brings to a new window. What is not known, or not understood, is ignored, but for an alignment, which cannot be.
+    /// What an info brings to a new window. Unknown or malformed hints are ignored, except for an alignment, which cannot be.
     pub fn of(info: Option<&Info>) -> Result<Self> {
         let hints = Self::default();
         if let Some(info) = info {

@@ -36,7 +36,7 @@ impl Lock<'_> {
         false
     }
 
-    /// For `origin`, take the word of who has the lock alone.
+    /// For `origin`, take the word that names the exclusive holder.
     pub fn try_exclusive(&self, origin: usize) -> bool {
         // SYNC: window-lock
         self.part

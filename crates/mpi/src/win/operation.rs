@@ -109,7 +109,7 @@ pub(super) fn is_row(datatype: &Datatype) -> bool {
 #[derive(Debug)]
 pub(super) struct OfRow {
     pub combine: Combine,
-    /// What does it to a single element.
+    /// The function for a single element.
     pub instruction: Option<Instruction>,
 }
 

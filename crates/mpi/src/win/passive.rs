@@ -56,7 +56,7 @@ pub fn win_unlock(rank: i32, win: &Win) -> Result<()> {
     if how == FREE {
         return Err(not_locked(win, target));
     }
-    // Whatever comes of it, others wait for the lock.
+    // In any case others wait for the lock.
     let flushed = win.flush_target(target);
     win.forget_own(std::iter::once(target));
     let released = win.release(target, how);
@@ -102,7 +102,7 @@ pub fn win_unlock_all(win: &Win) -> Result<()> {
             win.label()
         ));
     }
-    // Whatever goes wrong at one, the others wait for theirs. The first error is told.
+    // If one fails, the others still wait for theirs. The first error is told.
     let mut done = win.flow.flush_all().map_err(Error::from);
     win.forget_own(0..win.size);
     for target in 0..win.size {
@@ -198,7 +198,7 @@ impl Win {
         peer.unwrap_or_else(|| unreachable!("the target is a member"))
     }
 
-    /// What was started to one target is over there.
+    /// Operations to one target have completed there.
     #[inline(always)]
     fn flush_target(&self, target: usize) -> Result<()> {
         Ok(self.flow.flush(|| self.peer(target))?)

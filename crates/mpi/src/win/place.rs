@@ -10,7 +10,7 @@ use crate::datatype::Datatype;
 use crate::error::{Class, Error, Result};
 use crate::fail;
 
-/// What is known of each member's memory, from `Box::into_raw`; looked up when it is first accessed, null before. A window of many members
+/// The description of each member's memory, from `Box::into_raw`; looked up when it is first accessed, null before. A window of many members
 /// accesses few of them.
 #[derive(Debug)]
 pub(super) struct Places(Box<[AtomicPtr<Place>]>);

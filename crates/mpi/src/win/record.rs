@@ -29,7 +29,7 @@ const ENTRY: usize = 24;
 /// Bytes of a list.
 pub(super) const BYTES: u64 = (HEAD + MOST * ENTRY) as u64;
 
-/// What is done to bytes.
+/// An access to bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub(super) enum Access {
@@ -132,7 +132,7 @@ impl Held {
         self.word(4).store(count as u32, Ordering::Relaxed);
     }
 
-    /// First byte, byte behind the last, what, and by whom.
+    /// First byte, byte behind the last, access, origin.
     fn entry(&self, index: usize) -> (u64, u64, u32, u32) {
         let at = HEAD + index * ENTRY;
         (
@@ -274,7 +274,7 @@ impl Win {
         }
     }
 
-    /// The list of a member, once nobody else looks at it; that of somebody who died with it is taken over.
+    /// The list of a member, once its lock is held; that of a dead holder is taken over.
     fn list(&self, member: usize) -> Option<Held> {
         let offset = self.part(member)?.record().load(Ordering::Relaxed);
         let at = rma::shared_at(offset, BYTES).filter(|_| offset != 0)?;

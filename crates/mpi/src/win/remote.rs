@@ -6,10 +6,10 @@
 //! | post, complete | the count of the pair is raised | no |
 //! | met | the count of another node's leader is raised (`fence.rs`) | no |
 //! | lock | taken for the origin | once it is |
-//! | unlock | given back | yes: whoever has freed the window afterwards is asked nothing |
+//! | unlock | given back | yes: a member that has freed the window afterwards is asked nothing |
 //! | directory | none | with the keys of what is attached |
 //!
-//! What was put is there before anything else is asked: what one origin asks of a member is done in its order.
+//! Puts complete before later requests: what one origin asks of a member is done in its order.
 
 use std::collections::HashMap;
 use std::mem::transmute;

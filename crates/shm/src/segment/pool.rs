@@ -123,7 +123,7 @@ impl Segment {
         }
     }
 
-    /// Nothing could be put behind addresses that were taken: whoever comes next may have them, unless somebody has come already.
+    /// Nothing could be put behind addresses that were taken: the next caller may have them, unless others have taken more already.
     pub fn return_to_pool(&self, at: Offset, length: u64) {
         if let Some(pool) = &self.pool {
             let first = at.0 - pool.from();

@@ -71,7 +71,7 @@ pub unsafe fn realloc(call: Call, ptr: *mut c_void, size: usize) -> *mut c_void 
         return std::ptr::null_mut();
     }
     order::complete();
-    meet(job, call, ("size", size as u64), true);
+    round(job, call, ("size", size as u64), true);
     if job.heap().resize(at, size as u64) {
         return ptr;
     }
@@ -79,7 +79,7 @@ pub unsafe fn realloc(call: Call, ptr: *mut c_void, size: usize) -> *mut c_void 
     if !new.is_null() {
         // SAFETY: both are blocks of the heap with that many bytes, and disjoint.
         unsafe { std::ptr::copy_nonoverlapping(ptr.cast::<u8>(), new.cast(), size.min(before as usize)) };
-        meet(job, call, ("size", size as u64), true);
+        round(job, call, ("size", size as u64), true);
         release(job, at);
     }
     new
@@ -99,7 +99,7 @@ pub unsafe fn free(call: Call, ptr: *mut c_void) {
         refuse_pointer(call, ptr);
     }
     order::complete();
-    meet(job, call, ("ptr", at), true);
+    round(job, call, ("ptr", at), true);
     release(job, at);
 }
 
@@ -146,7 +146,7 @@ fn allocate(call: Call, size: usize, alignment: usize, zeroed: bool) -> *mut c_v
         // SAFETY: the block is ours, and nobody has it yet.
         unsafe { address.cast::<u8>().write_bytes(0, size) };
     }
-    let everywhere = meet(job, call, ("size", size as u64), found.is_some());
+    let everywhere = round(job, call, ("size", size as u64), found.is_some());
     if !everywhere {
         if let Some(at) = found {
             job.heap().release(at);
@@ -157,9 +157,9 @@ fn allocate(call: Call, size: usize, alignment: usize, zeroed: bool) -> *mut c_v
 }
 
 /// Meet all PEs, which make the same request. Did it go well everywhere?
-fn meet(job: &Job, call: Call, argument: (&'static str, u64), well: bool) -> bool {
-    let meeting = job
+fn round(job: &Job, call: Call, argument: (&'static str, u64), well: bool) -> bool {
+    let round = job
         .world
-        .meet(Terms::new(call.into(), argument), &[u64::from(well)], &[]);
-    (0..job.world.size()).all(|member| meeting.word(member, 0) == 1)
+        .round(Terms::new(call.into(), argument), &[u64::from(well)], &[]);
+    (0..job.world.size()).all(|member| round.word(member, 0) == 1)
 }

@@ -10,9 +10,9 @@ run() {
     name=$1
     shift
     if "$@"; then
-        echo "GUEST ok $name"
+        echo "KMOD ok $name"
     else
-        echo "GUEST FAILED $name"
+        echo "KMOD FAILED $name"
     fi
 }
 
@@ -20,7 +20,7 @@ run() {
 ranks() {
     ISTHMUS_MECHANISM=kmod ISTHMUS_TRACE=1 mpiexec -n "$2" "/bin/$1" > /tmp/out 2>&1 &&
         grep -q ': kmod Pull' /tmp/out && ! grep -v ' bytes took .*: done$' /tmp/out | grep -q '^isthmus:' && return 0
-    sed 's/^/GUEST said /' /tmp/out | grep -v ': done$'
+    sed 's/^/KMOD said /' /tmp/out | grep -v ': done$'
     return 1
 }
 
@@ -68,7 +68,7 @@ for check in versions basic descend users limits later; do
 done
 kit huge > /tmp/huge
 code=$?
-sed 's/^/GUEST table /' /tmp/huge
+sed 's/^/KMOD table /' /tmp/huge
 run huge [ $code = 0 ]
 run killed kit killed 1
 run fuzz kit fuzz 1
@@ -84,6 +84,6 @@ run "unload while open" held
 run "unload under a program" under
 run "no permission" closed
 run rmmod rmmod isthmus
-dmesg | grep -iE 'BUG|WARNING|Oops|general protection|stall|hung|isthmus' | sed 's/^/GUEST dmesg /'
-echo "GUEST dmesg is over"
+dmesg | grep -iE 'BUG|WARNING|Oops|general protection|stall|hung|isthmus' | sed 's/^/KMOD dmesg /'
+echo "KMOD dmesg is over"
 poweroff -f

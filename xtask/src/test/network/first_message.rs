@@ -15,7 +15,7 @@ use crate::process::{quiet, target};
 pub enum Cut {
     /// The kernel refuses to send anything.
     Route,
-    /// What is sent is never answered.
+    /// A message that is never answered.
     Link,
 }
 
@@ -89,7 +89,7 @@ pub fn computes(job: &Job) -> Result<()> {
     succeeds(job, child)
 }
 
-/// What was sent first is lost without a word, and who sent it computes.
+/// The first frame is lost silently, and its sender computes.
 pub fn is_lost(job: &Job) -> Result<()> {
     for fault in [
         "frame:LOST:times=1",

@@ -1,4 +1,4 @@
-//! What options of `mpiexec` do on several nodes, who waits for whom there, and nodes where another `mpiexec` is installed.
+//! Options of `mpiexec` on several nodes, the order of ends there, and nodes where another `mpiexec` is installed.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -49,7 +49,7 @@ fn script(
     run.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = run.spawn().context("cannot start mpiexec")?;
     if let Some(mut input) = child.stdin.take() {
-        // Whoever wants none does not read it.
+        // A program that wants none does not read it.
         let _ = std::io::Write::write_all(&mut input, b"from the user\n");
     }
     let output = child.wait_with_output().context("cannot wait for mpiexec")?;
@@ -156,7 +156,7 @@ fn host_file(job: &Job<'_>) -> Result<()> {
     Ok(())
 }
 
-/// What is said of a job of `stuck` that is ended after some seconds.
+/// The report of a job of `stuck` that is ended after some seconds.
 fn stuck(job: &Job<'_>, program: &Path, does: &[&str]) -> Result<String> {
     let mut run = job.mpiexec(2);
     run.args(["--report-hang", "0.5", "--timeout", "6"]).arg(program);

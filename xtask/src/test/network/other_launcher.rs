@@ -20,7 +20,7 @@ const PROGRAMS: [(&str, u32); 4] = [
     ("win_random", 2),
 ];
 
-/// What is called as `ssh` is.
+/// A command with the arguments of `ssh`.
 const REMOTE_SHELL: &str = "#!/bin/sh
 while [ \"${1#-}\" != \"$1\" ]; do shift; done
 host=$1

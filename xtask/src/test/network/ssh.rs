@@ -158,7 +158,7 @@ impl<'a> Servers<'a> {
         run
     }
 
-    /// Ranks that have come to wait for ever.
+    /// Ranks that wait without end.
     fn waiting(&self) -> Result<Child> {
         let mut mpiexec = self.shell("sleep 1000").spawn().context("cannot start mpiexec")?;
         wait("the ranks are not there", || self.job.sleepers() == 4).inspect_err(|_| drop(mpiexec.kill()))?;

@@ -1,4 +1,4 @@
-//! A tree of daemons: 8 nodes, of which `mpiexec` and each branch start 2. Whoever enters a node stays in the process namespace of this
+//! A tree of daemons: 8 nodes, of which `mpiexec` and each branch start 2. A process that enters a node stays in the process namespace of this
 //! machine, so that nothing but the launcher itself ends what it has started.
 
 use std::os::unix::fs::PermissionsExt;

@@ -137,7 +137,7 @@ impl<'a> Wire<'a> {
 
 impl Drop for Wire<'_> {
     fn drop(&mut self) {
-        // What cannot be put back is taken down with the nodes.
+        // Links that cannot be restored are taken down with the nodes.
         let _ = ip(&format!("link set {} master {}", self.nodes.port(2), self.nodes.bridge));
         self.shared.over.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {

@@ -232,7 +232,7 @@ pub fn nas(name: &str, ways: &[Way], (ranks, classes): (u32, &str), launches: u3
         },
         value: Value::Field("ms"),
         launches,
-        patience: LONG,
+        silence_limit: LONG,
         ..of_cells(by_way(name, "nas", Quantity::Cost("ms"), ways, (ranks, "", "1")), cells)
     }
 }
@@ -263,7 +263,7 @@ pub fn misses(name: &str, ranks: u32, cells: &str) -> Experiment {
         },
         value: Value::Field("misses"),
         launches: 1,
-        patience: LONG,
+        silence_limit: LONG,
         ..of_cells(
             by_way(
                 name,

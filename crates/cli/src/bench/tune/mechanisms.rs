@@ -8,7 +8,7 @@ use isthmus_os::topology;
 
 use super::median;
 use crate::bench::library::Library;
-use crate::bench::process::PATIENCE;
+use crate::bench::process::SILENCE_LIMIT;
 use crate::bench::workshop::Workshop;
 use crate::prefix::Prefix;
 use crate::show;
@@ -20,7 +20,7 @@ const QUICK: [u64; 2] = [256 << 10, 1 << 20];
 const ROUNDS: usize = 3;
 /// Of one mechanism in one round, with one kind of buffers.
 const SECONDS: f64 = 1.5;
-/// What is not so much better than what stands before it in [`MECHANISMS`] is not worth a rule of its own.
+/// A mechanism must be so much better than those before it in [`MECHANISMS`] to get a rule of its own.
 const CLEARLY: f64 = 0.95;
 
 /// Measure; the file's text.
@@ -41,7 +41,7 @@ pub fn run(prefix: &Prefix, workshop: &Workshop, is_quick: bool) -> Result<Strin
                     .with("ISTHMUS_MECHANISM", mechanism)
                     .with("ISTHMUS_TUNING", "none");
                 let finished = workshop
-                    .run(&library, 2, "pingpong", None, &options, PATIENCE)?
+                    .run(&library, 2, "pingpong", None, &options, SILENCE_LIMIT)?
                     .well()?;
                 for (line, kinds) in finished.results("pingpong").zip(by_size.iter_mut()) {
                     kinds[kind].extend(line.field("us"));
@@ -69,7 +69,7 @@ fn best(times: &[Vec<[f64; 2]>], at: usize) -> usize {
     })
 }
 
-/// What was measured, as comments, and a rule for each run of sizes with the same best mechanism.
+/// The measurements, as comments, and a rule for each run of sizes with the same best mechanism.
 fn text(sizes: &[u64], times: &[Vec<[f64; 2]>]) -> String {
     let mut text = String::new();
     for (at, &size) in sizes.iter().enumerate() {

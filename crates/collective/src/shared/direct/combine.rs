@@ -1,4 +1,4 @@
-//! Combining straight out of the ranks' own memory: a piece of somebody's elements is copied into a near cache, and combined there before
+//! Combining straight out of the ranks' own memory: a piece of a rank's elements is copied into a near cache, and combined there before
 //! the next one; what lies in memory that all map is combined where it lies.
 
 use isthmus_engine::{Remote, Step};
@@ -88,7 +88,7 @@ impl Access<'_> {
         for done in (0..part.length).step_by(at_once) {
             let now = at_once.min(part.length - done);
             let (own, result) = (part.own.wrapping_add(done), part.result.wrapping_add(done));
-            // What has been combined goes to and fro between the two, and ends where the result belongs.
+            // Intermediate results alternate between the two, and end where the result belongs.
             let place = |rank: usize| {
                 if (last - rank).is_multiple_of(2) {
                     result

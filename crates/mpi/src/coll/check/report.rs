@@ -1,4 +1,4 @@
-//! Who disagrees on what, in one line.
+//! The disagreement of ranks, in one line.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -124,7 +124,7 @@ fn roots_alike(whom: &Whom, told: &[Told]) -> Result<(), String> {
     if told.iter().all(|told| told.root == root::NONE) {
         return Ok(());
     }
-    // Whom each means: is it in the other group, and which rank; nobody in particular who says that it is another of its
+    // The rank that each means: is it in the other group, and which; none in particular if it names another of its
     // own group.
     let meant = |place: usize| {
         let is_far = place >= whom.size();

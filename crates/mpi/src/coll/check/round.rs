@@ -10,10 +10,10 @@ use crate::error::{Error, Result};
 use isthmus_collective::{Incoming, Outgoing};
 use isthmus_collective::{Program, Step};
 
-/// Words of what a process found out about what it is to get: is anything wrong; who sends it, what, and what was expected.
+/// The finding of a process about its incoming data: is anything wrong; the sender, the data, and the expectation.
 const FINDING: usize = 2 + 2 * SEQUENCE;
 
-/// Who takes part in a check. Places are ranks, those of the other group of an intercommunicator behind those of the own.
+/// The participants of a check. Places are ranks, those of the other group of an intercommunicator behind those of the own.
 pub struct Whom {
     pub comm: Arc<Comm>,
     /// Which check of the communicator it is.

@@ -124,7 +124,7 @@ pub fn text_in(words: &[u64]) -> String {
     String::from_utf8_lossy(&bytes).trim_end_matches('\0').to_owned()
 }
 
-/// What a call was made with. What is not said is not compared.
+/// What a call was made with. Absent terms are not compared.
 pub(crate) struct Terms {
     root: Option<Root>,
     op: Option<&'static str>,
@@ -198,7 +198,7 @@ impl Terms {
         self
     }
 
-    /// What goes to others, and what is to come from them, in the order in which messages between two do. What a process has
+    /// Data to others, and expected from them, in the order of messages between two. A process's data
     /// for itself is not compared.
     pub fn blocks<'a>(
         &mut self,
