@@ -73,7 +73,7 @@ pub struct Part<'a> {
 }
 
 /// An error in a word that others understand; 0: none.
-fn told(error: Option<&Error>, failure: Option<Failure>) -> u64 {
+pub fn told(error: Option<&Error>, failure: Option<Failure>) -> u64 {
     match (error, failure) {
         (Some(error), _) => u64::from(error.code().cast_unsigned()),
         (None, Some(failure)) => {
@@ -105,7 +105,8 @@ pub async fn agree(exchange: &impl Exchange, path: &str, result: Result<()>) -> 
     verdict(exchange, path, all.iter().map(|[word]| *word), error)
 }
 
-fn verdict(
+/// The error of a call in which members told these words, by rank: the first that is one, for all. `own` is this rank's, in its own words.
+pub fn verdict(
     exchange: &impl Exchange,
     path: &str,
     mut words: impl Iterator<Item = u64>,

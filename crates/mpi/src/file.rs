@@ -15,6 +15,7 @@ mod seen;
 mod shared;
 mod split;
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -80,7 +81,10 @@ pub mod mode {
 pub struct File {
     /// A duplicate of the communicator, with no handle.
     comm: Arc<Comm>,
+    /// Its name in messages.
     path: Box<str>,
+    /// Its name to the system, from the root on.
+    place: PathBuf,
     backend: Arc<dyn Backend>,
     amode: i32,
     hints: Mutex<Arc<Hints>>,
@@ -89,6 +93,8 @@ pub struct File {
     pointer: AtomicI64,
     shared: Shared,
     is_atomic: AtomicBool,
+    /// Has this process written to it, so that closing it has something to bring to the device?
+    is_written: AtomicBool,
     /// A split collective access under way.
     split: Mutex<Option<Split>>,
     /// Calls that members have made together.

@@ -108,6 +108,9 @@ impl File {
             writes,
             etypes,
         } = checked;
+        if etypes > 0 && seen.view.is_empty() {
+            return Err(fail!(Arg, "{}: there is no data in the view", self.path));
+        }
         let offset = match whence {
             Whence::At(offset @ 0..) => offset,
             Whence::At(offset) => return Err(fail!(Arg, "offset={offset} is negative")),
@@ -119,9 +122,6 @@ impl File {
         let fits = |bytes: i64| bytes.checked_add(etypes.checked_mul(unit)?);
         let position = offset.checked_mul(unit).filter(|bytes| fits(*bytes).is_some());
         let position = position.ok_or_else(|| fail!(Arg, "offset={offset} etypes exceed 64 bits"))?;
-        if etypes > 0 && seen.view.is_empty() {
-            return Err(fail!(Arg, "{}: there is no data in the view", self.path));
-        }
         if etypes > 0 && i64::try_from(seen.view.offset_of((position + etypes * unit - 1) as u64)).is_err() {
             return Err(fail!(
                 Arg,

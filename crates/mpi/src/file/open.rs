@@ -2,17 +2,17 @@
 
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use isthmus_engine::rma::node_of;
-use isthmus_io::backend::Backend;
+use isthmus_io::backend::{Backend, whole};
 use isthmus_io::failure::Failure;
 use isthmus_io::fault::{Fault, Plan};
 use isthmus_io::hints::{Choice, Hints};
 use isthmus_io::posix::{Create, How, Posix};
-use isthmus_io::two_phase::{Exchange, error_of};
+use isthmus_io::two_phase::{Exchange, agree, told, verdict};
 
 use super::exchange::Messages;
 use super::seen::Seen;
@@ -21,7 +21,7 @@ use super::{File, locked, mode, operation};
 use crate::coll::check;
 use crate::comm::{Comm, gather_both};
 use crate::errhandler;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::fail;
 use crate::handle::{Handle, Object};
 use crate::info::Info;
@@ -79,24 +79,19 @@ fn faults() -> Option<Plan> {
 }
 
 /// Open it, as this rank sees it.
-fn open(path: &Path, amode: i32, hints: &mut Hints, create: Create) -> std::io::Result<Arc<dyn Backend>> {
+fn open(path: &Path, amode: i32, hints: &Hints, create: Create) -> std::io::Result<Arc<dyn Backend>> {
     let how = How {
         read: amode & mode::WRONLY == 0,
         write: amode & mode::RDONLY == 0,
         create,
         mode: hints.permissions,
     };
-    // A write of a window of the file reads the window first.
+    // A write of a window of the file reads the window first; where that cannot be, pieces are written under the lock.
     let sieves = hints.ds_write == Choice::Enable && !how.read;
     let both = sieves.then(|| Posix::open(path, How { read: true, ..how }));
     let file = match both {
         Some(Ok(file)) => file,
-        _ => {
-            if sieves {
-                hints.ds_write = Choice::Disable;
-            }
-            Posix::open(path, how)?
-        }
+        _ => Posix::open(path, how)?,
     };
     Ok(match faults() {
         Some(plan) => Arc::new(Fault::new(file, plan)),
@@ -107,22 +102,8 @@ fn open(path: &Path, amode: i32, hints: &mut Hints, create: Create) -> std::io::
 /// What a member says of its part: its error, and what is to be the same or to be known.
 type Said = [u64; 4];
 
-/// The first error that somebody has told of: for all. `own` is in the error's own words.
-fn judge(exchange: &Messages, path: &str, said: &[Said], own: Option<Error>) -> Result<()> {
-    match said.iter().position(|words| words[0] != 0) {
-        None => Ok(()),
-        Some(rank) => {
-            let error = error_of(path, rank, said[rank][0]);
-            Err(own
-                .filter(|own| rank == exchange.rank() || own.code() == error.code())
-                .unwrap_or(error))
-        }
-    }
-}
-
-fn word_of(error: &std::io::Error) -> u64 {
-    let failure = Failure::new("open", error);
-    u64::from((failure.class() as i32).cast_unsigned()) | u64::from(failure.errno.cast_unsigned()) << 32
+fn opening(error: &std::io::Error) -> Failure {
+    Failure::new("open", error)
 }
 
 /// `MPI_File_open`: open a file together. Collective; blocks until all have called. If one cannot, all get its error.
@@ -150,7 +131,8 @@ pub fn file_open(comm: &Comm, filename: &CStr, amode: i32, info: Option<&Info>) 
     }
     let path = path_of(filename);
     let text: Box<str> = path.to_string_lossy().into();
-    let describe = |error: &std::io::Error| Failure::new("open", error).of(&text);
+    // Without a current directory the name is as good as the program's.
+    let place = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let create = match amode & mode::CREATE {
         0 => Create::Never,
         _ => Create::Missing,
@@ -159,25 +141,35 @@ pub fn file_open(comm: &Comm, filename: &CStr, amode: i32, info: Option<&Info>) 
     if amode & mode::EXCL != 0 && create == Create::Missing {
         // One makes it, then the others find it.
         if comm.rank() == 0 {
-            opened = Some(open(path, amode, &mut hints, Create::Always));
+            opened = Some(open(path, amode, &hints, Create::Always));
         }
-        let error = opened.as_ref().and_then(|opened| opened.as_ref().err());
-        let said = operation::drive(exchange.gather([error.map_or(0, word_of), 0, 0, 0]))??;
-        judge(&exchange, &text, &said, error.map(describe))?;
+        let failure = opened.as_ref().and_then(|opened| opened.as_ref().err()).map(opening);
+        let said = operation::drive(exchange.gather([told(None, failure)]))??;
+        let own = failure.map(|failure| failure.of(&text));
+        verdict(&exchange, &text, said.iter().map(|[word]| *word), own)?;
     }
-    let opened = opened.unwrap_or_else(|| open(path, amode, &mut hints, create));
-    finish(comm, text, amode, hints, opened)
+    let opened = opened.unwrap_or_else(|| open(path, amode, &hints, create));
+    finish(comm, Name { text, place }, amode, hints, opened)
+}
+
+/// What a file is called.
+struct Name {
+    /// In messages.
+    text: Box<str>,
+    /// To the system, wherever the process goes.
+    place: PathBuf,
 }
 
 /// All tell how it went, and where the shared pointer is.
 fn finish(
     comm: Arc<Comm>,
-    path: Box<str>,
+    name: Name,
     amode: i32,
     hints: Hints,
     opened: std::io::Result<Arc<dyn Backend>>,
 ) -> Result<Handle<File>> {
     let exchange = Messages::new(&comm, 0);
+    let Name { text, place } = name;
     let node = |rank: i32| comm.peer(rank).map(node_of);
     let is_on_one_node = (0..comm.size()).all(|rank| node(rank) == node(0));
     let is_first = comm.rank() == 0;
@@ -186,82 +178,97 @@ fn finish(
         false => Ok(None),
     };
     let size = opened.as_ref().map_or(0, |file| file.size().unwrap_or(0));
-    let wrong = match (&opened, &word) {
-        (Err(error), _) => word_of(error),
-        (_, Err(error)) => u64::from(error.code().cast_unsigned()),
-        _ => 0,
-    };
+    let failure = opened.as_ref().err().map(opening);
+    let wrong = told(word.as_ref().err(), failure);
     let offset = word.as_ref().ok().copied().flatten();
     let said: Result<Vec<Said>> = operation::drive(exchange.gather([wrong, offset.unwrap_or(0), size, 0]))?;
-    let own = match (&opened, &word) {
-        (Err(error), _) => Some(Failure::new("open", error).of(&path)),
-        (_, Err(error)) => Some(error.clone()),
-        _ => None,
-    };
-    let judged = said.and_then(|said| judge(&exchange, &path, &said, own).map(|()| said));
+    let own = word.err().or_else(|| failure.map(|failure| failure.of(&text)));
+    let judged = said.and_then(|said| {
+        verdict(&exchange, &text, said.iter().map(|words| words[0]), own)?;
+        Ok(said)
+    });
     let said = judged.inspect_err(|_| _ = offset.map(shared::give_back))?;
-    let backend = opened.map_err(|error| Failure::new("open", &error).of(&path))?;
-    let shared = match is_on_one_node {
-        true => Shared::here(said[0][1], is_first)?,
-        false => Shared::away(&comm)?,
-    };
+    let backend = opened.map_err(|error| opening(&error).of(&text))?;
     let at = if amode & mode::APPEND != 0 {
         said[0][2] as i64
     } else {
         0
     };
-    let file = Arc::new(File {
-        comm,
-        path,
-        backend,
-        amode,
-        hints: Mutex::new(Arc::new(hints)),
-        seen: Mutex::new(Arc::new(Seen::bytes())),
-        pointer: AtomicI64::new(at),
-        shared,
-        is_atomic: AtomicBool::new(false),
-        split: Mutex::default(),
-        calls: AtomicU32::new(1),
-        errhandler: Mutex::new(errhandler::for_new_files()?),
-        handle: OnceLock::new(),
-    });
-    // The first rank to return may use the pointer: it is placed before.
-    if at != 0 || !is_on_one_node {
-        file.place_shared(at)?;
+    let path = text.clone();
+    let made = || -> Result<Handle<File>> {
+        let shared = match is_on_one_node {
+            true => Shared::here(said[0][1], is_first)?,
+            false => Shared::away(&comm)?,
+        };
+        if is_first && at != 0 {
+            shared.store(at)?;
+        }
+        let file = Arc::new(File {
+            comm: Arc::clone(&comm),
+            path,
+            place,
+            backend,
+            amode,
+            hints: Mutex::new(Arc::new(hints)),
+            seen: Mutex::new(Arc::new(Seen::bytes())),
+            pointer: AtomicI64::new(at),
+            shared,
+            is_atomic: AtomicBool::new(false),
+            is_written: AtomicBool::new(false),
+            split: Mutex::default(),
+            calls: AtomicU32::new(1),
+            errhandler: Mutex::new(errhandler::for_new_files()?),
+            handle: OnceLock::new(),
+        });
+        let handle = File::table().insert(Arc::clone(&file))?;
+        // It was made here, so its handle is not set yet.
+        let _ = file.handle.set(handle);
+        Ok(handle)
+    };
+    let made = made();
+    // All have it, and the first rank to return may use the pointer: it is placed before.
+    let met = made.as_ref().map(drop).map_err(Clone::clone);
+    let met = operation::drive(agree(&exchange, &text, met)).and_then(|met| met);
+    if let Err(error) = met {
+        if let Ok(handle) = made {
+            drop(handle.remove("fh"));
+        }
+        // Where a member has died others may have it.
+        if let Some(offset) = offset.filter(|_| !error.is_failure()) {
+            shared::give_back(offset);
+        }
+        return Err(error);
     }
-    let handle = File::table().insert(Arc::clone(&file))?;
-    // It was made here, so its handle is not set yet.
-    let _ = file.handle.set(handle);
-    Ok(handle)
+    made
 }
 
-/// `MPI_File_close`: after all members have called. Collective; blocks until they have.
+/// `MPI_File_close`: brings what was written to the device, and closes after all members have called. Collective; blocks until they have, and as
+/// long as the device takes.
 pub fn file_close(handle: Handle<File>) -> Result<()> {
     let file = handle.resolve("fh")?;
-    if locked(&file.split).is_some() {
-        return Err(fail!(
+    liveness::forgive(file.same("file_close"))?;
+    let idle = match &*locked(&file.split) {
+        Some(_) => Err(fail!(
             Io,
             "{}: MPI_File_close while a split collective access is under way",
             file.path
-        ));
-    }
-    liveness::forgive(file.same("file_close"))?;
-    // Where a member has died nobody waits for it.
-    let met = liveness::forgive(file.agree(Ok(())));
-    let freed = file.shared.free();
-    let deleted = match file.is(mode::DELETE_ON_CLOSE) {
-        true => {
-            let deleted = match file.comm.rank() {
-                0 => std::fs::remove_file(Path::new(OsStr::from_bytes(file.path.as_bytes()))),
-                _ => Ok(()),
-            };
-            let deleted = deleted.map_err(|error| file.failed(Failure::new("unlink", &error)));
-            liveness::forgive(file.agree(deleted))
-        }
-        false => Ok(()),
+        )),
+        None => Ok(()),
     };
+    // The file stays open on all members if one cannot close it. Where a member has died nobody waits for it.
+    liveness::forgive(file.agree(idle))?;
+    let freed = file.shared.free();
+    let left = match file.is(mode::DELETE_ON_CLOSE) {
+        true if file.comm.rank() == 0 => {
+            std::fs::remove_file(&file.place).map_err(|error| Failure::new("unlink", &error))
+        }
+        false if file.is_written.load(Ordering::Relaxed) => whole("fsync", || file.backend.sync()),
+        _ => Ok(()),
+    };
+    let left = left.map_err(|failure| file.failed(failure));
+    let met = liveness::forgive(file.agree(left.clone()));
     drop(handle.remove("fh")?);
-    met.and(liveness::forgive(freed)).and(deleted)
+    met.and(left).and(liveness::forgive(freed))
 }
 
 /// `MPI_File_delete`: of this name. Not collective.

@@ -71,11 +71,11 @@ pub fn file_get_position(fh: &File) -> Result<i64> {
 /// `MPI_File_seek_shared`: move the shared pointer. Collective; the arguments must be the same everywhere. Blocks until all have called.
 pub fn file_seek_shared(fh: &File, offset: i64, whence: i32) -> Result<()> {
     fh.same("file_seek_shared")?;
+    fh.agree_on("the place to seek", offset as u64 ^ (whence as u64) << 48)?;
+    // Now that all have called, none of them moves the pointer or the end of the file.
     let to = fh.sought(offset, whence, || fh.shared.load());
     fh.agree(to.as_ref().map(drop).map_err(Clone::clone))?;
-    let to = to?;
-    fh.agree_on("the place to seek", offset as u64 ^ (whence as u64) << 48)?;
-    fh.place_shared(to)
+    fh.place_shared(to?)
 }
 
 /// `MPI_File_get_position_shared`: the shared pointer.
@@ -95,5 +95,6 @@ pub fn file_get_byte_offset(fh: &File, offset: i64) -> Result<i64> {
     }
     let position = (offset as u64).checked_mul(view.etype());
     let position = position.ok_or_else(|| fail!(Arg, "offset={offset} exceeds 64 bits"))?;
-    Ok(view.offset_of(position) as i64)
+    let offset_of = i64::try_from(view.offset_of(position));
+    offset_of.map_err(|_| fail!(Arg, "offset={offset} lies beyond what a file can have"))
 }

@@ -38,15 +38,11 @@ impl File {
         }
     }
 
-    /// What rank 0 does for all. Blocks until it is done.
-    fn by_first(
-        &self,
-        checked: Result<()>,
-        call: &'static str,
-        act: impl FnMut() -> std::io::Result<()>,
-    ) -> Result<()> {
+    /// What rank 0 does for all with a size that all must have given. Blocks until it is done.
+    fn by_first(&self, size: i64, call: &'static str, act: impl FnMut() -> std::io::Result<()>) -> Result<()> {
         // All must have come: what they did before is not to meet what is done now.
-        self.agree(checked)?;
+        self.agree(self.check_size(size))?;
+        self.agree_on("size", size as u64)?;
         let done = match self.comm.rank() {
             0 => whole(call, act),
             _ => Ok(()),
@@ -75,18 +71,16 @@ pub fn file_get_size(fh: &File) -> Result<i64> {
 /// `MPI_File_set_size`: cut the file, or have it end in zeros, at so many bytes. Collective; blocks until it is done.
 pub fn file_set_size(fh: &File, size: i64) -> Result<()> {
     fh.same("file_set_size")?;
-    fh.by_first(fh.check_size(size), "ftruncate", || fh.backend.resize(size as u64))?;
-    fh.agree_on("size", size as u64)
+    fh.by_first(size, "ftruncate", || fh.backend.resize(size as u64))
 }
 
 /// `MPI_File_preallocate`: have room for the first bytes. Collective; blocks until it is done.
 pub fn file_preallocate(fh: &File, size: i64) -> Result<()> {
     fh.same("file_preallocate")?;
-    fh.by_first(fh.check_size(size), "fallocate", || match size {
+    fh.by_first(size, "fallocate", || match size {
         0 => Ok(()),
         bytes => fh.backend.allocate(bytes as u64),
-    })?;
-    fh.agree_on("size", size as u64)
+    })
 }
 
 /// `MPI_File_sync`: bring what was written to the device, and see what others have brought there. Collective; blocks as long as the device

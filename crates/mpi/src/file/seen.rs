@@ -74,6 +74,25 @@ impl Seen {
     }
 }
 
+impl File {
+    /// Where the shared pointer is, in bytes of the file.
+    fn shared_displacement(&self) -> Result<i64> {
+        let (seen, etypes) = (self.seen(), self.shared.load()?);
+        if seen.view.is_empty() {
+            return Ok(seen.displacement);
+        }
+        let position = (etypes as u64).checked_mul(seen.view.etype());
+        let offset = position.and_then(|position| i64::try_from(seen.view.offset_of(position)).ok());
+        offset.ok_or_else(|| {
+            fail!(
+                Arg,
+                "{}: the shared pointer lies beyond what a file can have",
+                self.path
+            )
+        })
+    }
+}
+
 /// `MPI_File_set_view`: what the calling process sees of the file from now on. Collective; the size of the etype and the representation must be the
 /// same everywhere. Pointers go to the start. Blocks until all have called.
 pub fn file_set_view(
@@ -84,15 +103,13 @@ pub fn file_set_view(
     datarep: &CStr,
     info: Option<&Info>,
 ) -> Result<()> {
-    let see = || -> Result<Seen> {
+    // `now` is where the shared pointer is, for files that have no other displacement.
+    let see = |now: i64| -> Result<Seen> {
         if locked(&fh.split).is_some() {
             return Err(fail!(Io, "{}: a split collective access is under way", fh.path));
         }
         let disp = match disp {
-            current if DISPLACEMENT_CURRENT.contains(&current) && fh.is(mode::SEQUENTIAL) => {
-                let seen = fh.seen();
-                seen.view.offset_of(fh.shared.load()? as u64 * seen.view.etype()) as i64
-            }
+            current if DISPLACEMENT_CURRENT.contains(&current) && fh.is(mode::SEQUENTIAL) => now,
             current if DISPLACEMENT_CURRENT.contains(&current) => {
                 return Err(fail!(
                     Arg,
@@ -120,10 +137,16 @@ pub fn file_set_view(
         Ok(seen)
     };
     fh.same("file_set_view")?;
-    let seen = see();
+    let seen = see(0);
     let said = seen.as_ref().map_or(0, |seen| seen.etype_size() as u64);
     fh.agree(seen.as_ref().map(drop).map_err(Clone::clone))?;
-    let seen = seen?;
+    let mut seen = seen?;
+    if fh.is(mode::SEQUENTIAL) {
+        // Now that all have called, none of them moves the pointer.
+        let placed = fh.shared_displacement().and_then(see);
+        fh.agree(placed.as_ref().map(drop).map_err(Clone::clone))?;
+        seen = placed?;
+    }
     fh.agree_on("the size of etype", said)?;
     if let Some(info) = info {
         fh.take_hints(info);
