@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -17,11 +18,12 @@ use isthmus_io::two_phase::{Exchange, agree, told, verdict};
 use super::exchange::Messages;
 use super::seen::Seen;
 use super::shared::{self, Shared};
-use super::{File, locked, mode, operation};
+use super::{File, mode, operation};
+use crate::check as mode_of_checks;
 use crate::coll::check;
 use crate::comm::{Comm, gather_both};
 use crate::errhandler;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fail;
 use crate::handle::{Handle, Object};
 use crate::info::Info;
@@ -102,8 +104,65 @@ fn open(path: &Path, amode: i32, hints: &Hints, create: Create) -> std::io::Resu
 /// What a member says of its part: its error, and what is to be the same or to be known.
 type Said = [u64; 4];
 
+/// Which file it is on this node, where programs are checked.
+fn identity(place: &Path) -> u64 {
+    let about = if mode_of_checks::is_on() {
+        std::fs::metadata(place).ok()
+    } else {
+        None
+    };
+    about.map_or(0, |about| about.dev().rotate_left(40) ^ about.ino())
+}
+
+/// Members that share a node have opened one file.
+fn same_file(exchange: &Messages, path: &str, said: &[Said]) -> Result<()> {
+    for (rank, [.., file]) in said.iter().enumerate() {
+        let is_beside = |other: &usize| exchange.node_of(*other) == exchange.node_of(rank);
+        let first = (0..rank).find(is_beside).filter(|first| said[*first][3] != *file);
+        if let Some(first) = first {
+            return Err(fail!(
+                NotSame,
+                "{path}: rank {rank} has opened another file than rank {first}"
+            ));
+        }
+    }
+    Ok(())
+}
+
 fn opening(error: &std::io::Error) -> Failure {
     Failure::new("open", error)
+}
+
+/// All are here, with the same mode of access, and arguments that are good: what they offer for a new communicator.
+fn meet(comm: &Comm, path: &str, amode: i32, checked: Result<()>) -> Result<Vec<u32>> {
+    check::same(comm, "MPI_File_open")?;
+    let error = checked.err();
+    let code = error.as_ref().map_or(0, |error| error.code().cast_unsigned());
+    let (said, _) = gather_both(comm, [comm.offer(), amode.cast_unsigned(), code])?;
+    verdict(
+        comm.rank() as usize,
+        path,
+        said.iter().map(|[.., code]| u64::from(*code)),
+        error,
+    )?;
+    match said.iter().position(|[_, theirs, _]| *theirs != said[0][1]) {
+        None => Ok(said.into_iter().map(|[offer, ..]| offer).collect()),
+        Some(rank) => Err(fail!(
+            NotSame,
+            "amode differs between ranks: rank {rank} has another one than rank 0"
+        )),
+    }
+}
+
+/// The arguments of `MPI_File_open` were refused: tell the other members. Blocks until all have called.
+#[cold]
+pub fn file_open_refused(comm: &Comm, error: Error) -> Error {
+    if comm.is_inter() {
+        return error;
+    }
+    meet(comm, "MPI_File_open", 0, Err(error.clone()))
+        .err()
+        .unwrap_or(error)
 }
 
 /// `MPI_File_open`: open a file together. Collective; blocks until all have called. If one cannot, all get its error.
@@ -111,18 +170,9 @@ pub fn file_open(comm: &Comm, filename: &CStr, amode: i32, info: Option<&Info>) 
     if comm.is_inter() {
         return Err(fail!(Comm, "comm={:?} is an intercommunicator", comm.handle()));
     }
-    check::same(comm, "MPI_File_open")?;
-    let checked = check_amode(amode);
-    let (offers, _) = gather_both(comm, [comm.offer(), amode.cast_unsigned()])?;
-    // All know it, and nobody goes on.
-    if let Some(rank) = offers.iter().position(|[_, theirs]| *theirs != offers[0][1]) {
-        return Err(fail!(
-            NotSame,
-            "amode differs between ranks: rank {rank} has another one than rank 0"
-        ));
-    }
-    checked?;
-    let own = comm.derive(offers.iter().map(|[offer, _]| *offer), Arc::clone(&comm.group), None)?;
+    let text: Box<str> = path_of(filename).to_string_lossy().into();
+    let offers = meet(comm, &text, amode, check_amode(amode))?;
+    let own = comm.derive(offers.into_iter(), Arc::clone(&comm.group), None)?;
     let comm = Arc::new(own);
     let exchange = Messages::new(&comm, 0);
     let mut hints = Hints::default();
@@ -130,7 +180,6 @@ pub fn file_open(comm: &Comm, filename: &CStr, amode: i32, info: Option<&Info>) 
         hints.set(&String::from_utf8_lossy(&key), &String::from_utf8_lossy(&value));
     }
     let path = path_of(filename);
-    let text: Box<str> = path.to_string_lossy().into();
     // Without a current directory the name is as good as the program's.
     let place = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let create = match amode & mode::CREATE {
@@ -146,7 +195,7 @@ pub fn file_open(comm: &Comm, filename: &CStr, amode: i32, info: Option<&Info>) 
         let failure = opened.as_ref().and_then(|opened| opened.as_ref().err()).map(opening);
         let said = operation::drive(exchange.gather([told(None, failure)]))??;
         let own = failure.map(|failure| failure.of(&text));
-        verdict(&exchange, &text, said.iter().map(|[word]| *word), own)?;
+        verdict(exchange.rank(), &text, said.iter().map(|[word]| *word), own)?;
     }
     let opened = opened.unwrap_or_else(|| open(path, amode, &hints, create));
     finish(comm, Name { text, place }, amode, hints, opened)
@@ -181,10 +230,12 @@ fn finish(
     let failure = opened.as_ref().err().map(opening);
     let wrong = told(word.as_ref().err(), failure);
     let offset = word.as_ref().ok().copied().flatten();
-    let said: Result<Vec<Said>> = operation::drive(exchange.gather([wrong, offset.unwrap_or(0), size, 0]))?;
+    let said: Result<Vec<Said>> =
+        operation::drive(exchange.gather([wrong, offset.unwrap_or(0), size, identity(&place)]))?;
     let own = word.err().or_else(|| failure.map(|failure| failure.of(&text)));
     let judged = said.and_then(|said| {
-        verdict(&exchange, &text, said.iter().map(|words| words[0]), own)?;
+        verdict(exchange.rank(), &text, said.iter().map(|words| words[0]), own)?;
+        same_file(&exchange, &text, &said)?;
         Ok(said)
     });
     let said = judged.inspect_err(|_| _ = offset.map(shared::give_back))?;
@@ -215,6 +266,7 @@ fn finish(
             shared,
             is_atomic: AtomicBool::new(false),
             is_written: AtomicBool::new(false),
+            written: Mutex::default(),
             split: Mutex::default(),
             calls: AtomicU32::new(1),
             errhandler: Mutex::new(errhandler::for_new_files()?),
@@ -244,19 +296,14 @@ fn finish(
 
 /// `MPI_File_close`: brings what was written to the device, and closes after all members have called. Collective; blocks until they have, and as
 /// long as the device takes.
-pub fn file_close(handle: Handle<File>) -> Result<()> {
-    let file = handle.resolve("fh")?;
-    liveness::forgive(file.same("file_close"))?;
-    let idle = match &*locked(&file.split) {
-        Some(_) => Err(fail!(
-            Io,
-            "{}: MPI_File_close while a split collective access is under way",
-            file.path
-        )),
-        None => Ok(()),
-    };
+///
+/// # Errors
+/// The handle is null once the file is closed, even if its data did not reach the device or it could not be deleted.
+pub fn file_close(fh: &mut Handle<File>) -> Result<()> {
+    let file = fh.resolve("fh")?;
     // The file stays open on all members if one cannot close it. Where a member has died nobody waits for it.
-    liveness::forgive(file.agree(idle))?;
+    let idle = file.check_not_split("MPI_File_close");
+    liveness::forgive(file.together("file_close", idle, "", 0))?;
     let freed = file.shared.free();
     let left = match file.is(mode::DELETE_ON_CLOSE) {
         true if file.comm.rank() == 0 => {
@@ -267,8 +314,9 @@ pub fn file_close(handle: Handle<File>) -> Result<()> {
     };
     let left = left.map_err(|failure| file.failed(failure));
     let met = liveness::forgive(file.agree(left.clone()));
-    drop(handle.remove("fh")?);
-    met.and(left).and(liveness::forgive(freed))
+    let apart = liveness::forgive(file.check_overlaps());
+    drop(std::mem::replace(fh, Handle::NULL).remove("fh")?);
+    met.and(left).and(liveness::forgive(freed)).and(apart)
 }
 
 /// `MPI_File_delete`: of this name. Not collective.

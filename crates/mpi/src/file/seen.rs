@@ -68,6 +68,15 @@ impl Seen {
         })
     }
 
+    /// What must be the same on all members, in a word: the size of the etype in the file, and the representation.
+    fn of_all(&self) -> u64 {
+        // FNV-1a.
+        let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+        let name = self.datarep.name().bytes();
+        name.chain(self.view.etype().to_ne_bytes())
+            .fold(0xcbf2_9ce4_8422_2325, mix)
+    }
+
     /// Bytes of an etype in memory.
     pub fn etype_size(&self) -> i64 {
         self.etype.size()
@@ -105,9 +114,7 @@ pub fn file_set_view(
 ) -> Result<()> {
     // `now` is where the shared pointer is, for files that have no other displacement.
     let see = |now: i64| -> Result<Seen> {
-        if locked(&fh.split).is_some() {
-            return Err(fail!(Io, "{}: a split collective access is under way", fh.path));
-        }
+        fh.check_not_split("file_set_view")?;
         let disp = match disp {
             current if DISPLACEMENT_CURRENT.contains(&current) && fh.is(mode::SEQUENTIAL) => now,
             current if DISPLACEMENT_CURRENT.contains(&current) => {
@@ -136,10 +143,10 @@ pub fn file_set_view(
         }
         Ok(seen)
     };
-    fh.same("file_set_view")?;
     let seen = see(0);
-    let said = seen.as_ref().map_or(0, |seen| seen.etype_size() as u64);
-    fh.agree(seen.as_ref().map(drop).map_err(Clone::clone))?;
+    let said = seen.as_ref().map_or(0, Seen::of_all);
+    let checked = seen.as_ref().map(drop).map_err(Clone::clone);
+    fh.together("file_set_view", checked, "the size of etype or datarep", said)?;
     let mut seen = seen?;
     if fh.is(mode::SEQUENTIAL) {
         // Now that all have called, none of them moves the pointer.
@@ -147,7 +154,6 @@ pub fn file_set_view(
         fh.agree(placed.as_ref().map(drop).map_err(Clone::clone))?;
         seen = placed?;
     }
-    fh.agree_on("the size of etype", said)?;
     if let Some(info) = info {
         fh.take_hints(info);
     }
