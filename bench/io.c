@@ -1,19 +1,21 @@
-/* Files: collective writes and reads of one file by all ranks, accesses of one rank's own, opening and closing.
+/* Files: collective writes and reads of one file by all ranks, accesses of one rank's own, writes behind computation, opening and closing.
  *
  *   io [--seconds S] KIND:SIZE ...
  *
  * KIND is write- or read- and blocks (a cube of doubles, each rank a box of it), 4096 or 64 (records of so many bytes, the ranks' in turn): SIZE is the
- * whole file's. Or own-write and own-read: SIZE is what each call moves, in a file of its rank's, 64 calls one after the other. Or open: SIZE is the number
- * of ranks. The files are in ISTHMUS_BENCH_FOLDER, or in /dev/shm, and have the hints of ISTHMUS_BENCH_HINTS (KEY=VALUE,KEY=VALUE). What is read is compared
- * with what was written. */
+ * whole file's. Or own-write and own-read: SIZE is what each call moves, in a file of its rank's, one call after the other, up to 64 of them or 64 MiB;
+ * the floor is the same by pwrite and pread. Or hidden: SIZE is what MPI_File_iwrite_at moves while rank 0 computes twice as long as that takes.
+ * Or open: SIZE is the number of ranks. The files are in ISTHMUS_BENCH_FOLDER, or in /dev/shm, and have the hints of ISTHMUS_BENCH_HINTS
+ * (KEY=VALUE,KEY=VALUE). What is read is compared with what was written. */
 #define _GNU_SOURCE
 #include "mpi_measure.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
-enum { CALLS = 64 };
+enum { MOST_CALLS = 64, MOST_BYTES = 64 << 20 };
 
-static int rank, ranks, writes, bytes;
+static int rank, ranks, writes, bytes, calls, plain = -1;
 static char path[512], *buffer;
 static MPI_File file;
 static MPI_Info hints;
@@ -36,12 +38,24 @@ static void accesses(int count)
 static void own(int count)
 {
     for (int i = 0; i < count; i++)
-        for (int call = 0; call < CALLS; call++) {
+        for (int call = 0; call < calls; call++) {
             MPI_Offset at = (MPI_Offset)call * bytes;
             if (writes)
                 check(MPI_File_write_at(file, at, buffer, bytes, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_write_at");
             else
                 check(MPI_File_read_at(file, at, buffer, bytes, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_read_at");
+        }
+}
+
+/* The same without MPI. */
+static void own_plain(int count)
+{
+    for (int i = 0; i < count; i++)
+        for (int call = 0; call < calls; call++) {
+            off_t at = (off_t)call * bytes;
+            ssize_t done = writes ? pwrite(plain, buffer, (size_t)bytes, at) : pread(plain, buffer, (size_t)bytes, at);
+            if (done != bytes)
+                give_up("io: pwrite or pread");
         }
 }
 
@@ -130,25 +144,95 @@ static struct samples *together(const char *what, int size, double budget_us)
     return samples;
 }
 
-static struct samples *alone(int size, double budget_us)
+/* Prints its own line. */
+static void alone(const char *what, int size, double budget_us)
 {
     char name[600];
     snprintf(name, sizeof name, "%s-%d", path, rank);
     check(MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE, hints, &file),
           "MPI_File_open");
+    plain = open(name, O_RDWR);
     bytes = size;
+    calls = MOST_BYTES / size < 1 ? 1 : MOST_BYTES / size > MOST_CALLS ? MOST_CALLS : MOST_BYTES / size;
     buffer = malloc((size_t)size);
-    if (!buffer)
-        give_up("io: out of memory");
+    if (!buffer || plain < 0)
+        give_up("io: out of memory, or the file is not there");
     memset(buffer, 1 + rank, (size_t)size);
     int timed = writes;
     writes = 1;
     own(1);
     writes = timed;
-    struct samples *samples = time_operations(own, CALLS, budget_us);
+    /* The floor on both sides, since the machine changes. */
+    double before = median(time_operations(own_plain, calls, budget_us / 4));
+    static struct samples ours;
+    ours = *time_operations(own, calls, budget_us / 2);
+    double after = median(time_operations(own_plain, calls, budget_us / 4));
+    if (rank == 0) {
+        printf("result io kind=%s size=%d floor=%.4f ", what, size, (before + after) / 2);
+        print_samples(&ours);
+    }
     free(buffer);
+    close(plain);
     check(MPI_File_close(&file), "MPI_File_close");
-    return samples;
+}
+
+/* A chain of dependent steps; the empty statement keeps the compiler from seeing through them. */
+static void compute(long steps)
+{
+    uint64_t x = 1;
+    for (long i = 0; i < steps; i++) {
+        x = x * 6364136223846793005u + 1;
+        __asm__ volatile("" : "+r"(x));
+    }
+}
+
+static double write_behind(long steps)
+{
+    MPI_Request request;
+    double start = now_us();
+    check(MPI_File_iwrite_at(file, 0, buffer, bytes, MPI_BYTE, &request), "MPI_File_iwrite_at");
+    compute(steps);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    return now_us() - start;
+}
+
+/* How much of a write rank 0 hides behind twice as much computation. Prints its own line. */
+static void hidden(int size, double budget_us)
+{
+    static struct samples bare, with, alone_us;
+    if (rank == 0) {
+        check(MPI_File_open(MPI_COMM_SELF, path, MPI_MODE_RDWR | MPI_MODE_CREATE, hints, &file), "MPI_File_open");
+        bytes = size;
+        buffer = malloc((size_t)size);
+        if (!buffer)
+            give_up("io: out of memory");
+        memset(buffer, 1, (size_t)size);
+        double one = 1e30, thousand = 1e30;
+        for (int i = 0; i < WARM_UP; i++) {
+            double took = write_behind(0), start = now_us();
+            one = took < one ? took : one;
+            compute(100000);
+            took = now_us() - start;
+            thousand = took < thousand ? took : thousand;
+        }
+        long steps = (long)(2 * one / thousand * 100000) + 1;
+        double fit = budget_us / (6 * one);
+        int count = fit < 5 ? 5 : fit > MAX_SAMPLES ? MAX_SAMPLES : (int)fit;
+        for (int i = 0; i < count; i++) {
+            bare.us[i] = write_behind(0);
+            with.us[i] = write_behind(steps);
+            double start = now_us();
+            compute(steps);
+            alone_us.us[i] = now_us() - start;
+        }
+        bare.count = with.count = alone_us.count = count;
+        double a = median(&bare), b = median(&with), c = median(&alone_us);
+        printf("result io kind=hidden size=%d hidden=%.2f us=%.4f with=%.4f computation=%.4f samples=%d\n", size, 100 * (a + c - b) / a, a, b, c, count);
+        fflush(stdout);
+        free(buffer);
+        check(MPI_File_close(&file), "MPI_File_close");
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
 }
 
 int main(int argc, char **argv)
@@ -171,10 +255,16 @@ int main(int argc, char **argv)
         double budget_us = a.seconds * 1e6 / a.count;
         struct samples *samples;
         writes = strstr(what, "write") != NULL;
+        if (strncmp(what, "own-", 4) == 0) {
+            alone(what, size, budget_us);
+            continue;
+        }
+        if (strcmp(what, "hidden") == 0) {
+            hidden(size, budget_us);
+            continue;
+        }
         if (strcmp(what, "open") == 0)
             samples = time_operations(opens, 1, budget_us);
-        else if (strncmp(what, "own-", 4) == 0)
-            samples = alone(size, budget_us);
         else
             samples = together(strchr(what, '-') ? strchr(what, '-') + 1 : what, size, budget_us);
         if (rank == 0) {

@@ -116,6 +116,93 @@ static void modes(void) {
     OK(MPI_File_close(&fh));
 }
 
+/* What one rank meets alone, or gives alone, is told on all, and changes nothing. */
+static void together(void) {
+    int value = 1, last = rank == size - 1;
+    MPI_Offset bytes;
+    OK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDWR, MPI_INFO_NULL, &fh));
+    OK(MPI_File_set_size(fh, 12));
+    if (size > 1) {
+        SAYS(MPI_ERR_NOT_SAME, MPI_File_set_size(fh, last ? 100 : 8));
+        SAYS(MPI_ERR_NOT_SAME, MPI_File_preallocate(fh, last ? 100 : 200));
+        SAYS(MPI_ERR_NOT_SAME, MPI_File_seek_shared(fh, last, MPI_SEEK_SET));
+    }
+    SAYS(MPI_ERR_ARG, MPI_File_seek_shared(fh, -1, MPI_SEEK_SET));
+    SAYS(MPI_ERR_ARG, MPI_File_seek_shared(fh, 0, 12345));
+    OK(MPI_File_get_size(fh, &bytes));
+    CHECK(bytes == 12, "%lld", (long long)bytes);
+    /* One member has not ended its access yet: nobody closes. */
+    OK(MPI_File_read_all_begin(fh, &value, 4, MPI_BYTE));
+    if (!last) OK(MPI_File_read_all_end(fh, &value, MPI_STATUS_IGNORE));
+    SAYS(MPI_ERR_IO, MPI_File_close(&fh));
+    if (last) OK(MPI_File_read_all_end(fh, &value, MPI_STATUS_IGNORE));
+    OK(MPI_File_close(&fh));
+}
+
+/* Views without data, and views whose places are all the same ones. */
+static void odd_views(void) {
+    MPI_Datatype none, same;
+    MPI_Offset where;
+    int value = 1;
+    OK(MPI_Type_contiguous(0, MPI_INT, &none));
+    OK(MPI_Type_commit(&none));
+    OK(MPI_Type_create_resized(MPI_INT, 0, 0, &same));
+    OK(MPI_Type_commit(&same));
+    OK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_WRONLY | MPI_MODE_SEQUENTIAL, MPI_INFO_NULL, &fh));
+    OK(MPI_File_write_ordered(fh, &value, 4, MPI_BYTE, MPI_STATUS_IGNORE));
+    OK(MPI_File_set_view(fh, MPI_DISPLACEMENT_CURRENT, MPI_INT, none, "native", MPI_INFO_NULL));
+    OK(MPI_File_set_view(fh, MPI_DISPLACEMENT_CURRENT, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
+    MPI_Datatype etype, filetype;
+    char datarep[MPI_MAX_DATAREP_STRING];
+    OK(MPI_File_get_view(fh, &where, &etype, &filetype, datarep));
+    CHECK(where == 4 * size, "%lld", (long long)where);
+    OK(MPI_File_close(&fh));
+    OK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDONLY, MPI_INFO_NULL, &fh));
+    OK(MPI_File_set_view(fh, 0, MPI_INT, none, "native", MPI_INFO_NULL));
+    SAYS(MPI_ERR_ARG, MPI_File_read(fh, &value, 1, MPI_INT, MPI_STATUS_IGNORE));
+    OK(MPI_File_get_position(fh, &where));
+    CHECK(where == 0, "a read that is refused moves the pointer to %lld", (long long)where);
+    OK(MPI_File_set_view(fh, 0, MPI_INT, same, "native", MPI_INFO_NULL));
+    OK(MPI_File_seek(fh, 0, MPI_SEEK_END));
+    OK(MPI_File_set_view(fh, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
+    SAYS(MPI_ERR_ARG, MPI_File_get_byte_offset(fh, 0x3fffffffffffffffLL, &where));
+    OK(MPI_File_close(&fh));
+    OK(MPI_Type_free(&none));
+    OK(MPI_Type_free(&same));
+}
+
+/* Hints that come when the file is open already, and names that mean another file later on. */
+static void later(void) {
+    int out[3] = {1, 2, 3}, in[5];
+    char back[300], own[20];
+    MPI_Info info;
+    MPI_Datatype every_other;
+    snprintf(own, sizeof own, "of-%d", rank);
+    OK(MPI_Info_create(&info));
+    OK(MPI_Info_set(info, "romio_ds_write", "enable"));
+    OK(MPI_Type_create_resized(MPI_INT, 0, 8, &every_other));
+    OK(MPI_Type_commit(&every_other));
+    OK(MPI_File_open(MPI_COMM_SELF, in_folder(own), MPI_MODE_WRONLY | MPI_MODE_CREATE, MPI_INFO_NULL, &fh));
+    OK(MPI_File_set_view(fh, 0, MPI_INT, every_other, "native", info));
+    OK(MPI_File_write(fh, out, 3, MPI_INT, MPI_STATUS_IGNORE));
+    OK(MPI_File_close(&fh));
+    OK(MPI_Info_free(&info));
+    OK(MPI_Type_free(&every_other));
+    CHECK(getcwd(back, sizeof back) && chdir(folder) == 0, "folders");
+    OK(MPI_File_open(MPI_COMM_SELF, own, MPI_MODE_RDONLY | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &fh));
+    OK(MPI_File_read(fh, in, 5, MPI_INT, MPI_STATUS_IGNORE));
+    CHECK(in[0] == 1 && in[1] == 0 && in[2] == 2 && in[4] == 3, "%d %d %d", in[0], in[1], in[2]);
+    CHECK(chdir(back) == 0, "folders");
+    OK(MPI_File_close(&fh));
+    CHECK(access(name, F_OK) != 0, "%s is left", name);
+    /* A name that is no text. */
+    if (rank == 0) {
+        OK(MPI_File_open(MPI_COMM_SELF, in_folder("\xff\xfe"), MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &fh));
+        OK(MPI_File_close(&fh));
+        CHECK(access(name, F_OK) != 0, "it is left");
+    }
+}
+
 static void handlers(void) {
     MPI_Errhandler mine, now;
     int value = 1, code;
@@ -168,6 +255,9 @@ int main(int argc, char **argv) {
     text_names_the_file();
     arguments();
     modes();
+    together();
+    odd_views();
+    later();
     handlers();
     full_device();
     OK(MPI_Barrier(MPI_COMM_WORLD));

@@ -186,6 +186,12 @@ pub fn on_file_at<A: Abi>(file: *mut *mut c_void) -> Scope {
     on_file::<A>(unsafe { file.read() })
 }
 
+/// Arguments of a collective call, or what it fails with after the other members have been told of the error in them.
+#[inline(always)]
+pub fn refusable<T>(look: impl FnOnce() -> Result<T>, tell: impl FnOnce(Error) -> Error) -> Result<T> {
+    look().map_err(tell)
+}
+
 /// Tells the other ranks of a call that its arguments were refused, unless that is averted. It is of interest only where ranks
 /// are checked to call the same.
 pub struct Refusal {

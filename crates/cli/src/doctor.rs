@@ -1,5 +1,6 @@
 //! `isthmus doctor`: tries what Isthmus builds on, and says what to change where something is missing.
 
+mod files;
 mod others;
 
 use std::process::ExitCode;
@@ -81,6 +82,7 @@ pub fn run(json: bool) -> Result<ExitCode> {
     let findings: Vec<Finding> = always
         .into_iter()
         .chain(others::findings())
+        .chain([files::finding()])
         .chain(mapped_peers())
         .chain([kernel_module()].into_iter().flatten())
         .collect();

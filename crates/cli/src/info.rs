@@ -1,5 +1,7 @@
 //! `isthmus info`: version, build, tunables, counters, machine, mechanisms.
 
+mod files;
+
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -222,6 +224,9 @@ pub fn protocols(ranks: Option<u64>) -> ExitCode {
         Some(true) => println!("vmsplice copies on this kernel: two copies, as writev."),
         None => println!("vmsplice is not to be had here: a seccomp filter, or no descriptors left."),
     }
+    println!("\naccess to a file, and how it is made (docs/files.md; hints that change it)");
+    let ranks = ranks.unwrap_or_else(|| machine().cpus_usable.len() as u32);
+    print!("{}", show::columns(&files::rows(ranks), 2));
     ExitCode::SUCCESS
 }
 

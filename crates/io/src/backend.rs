@@ -4,6 +4,7 @@ use std::io;
 use std::ops::Range;
 
 use crate::failure::{Failure, Result};
+use crate::layout::Layout;
 
 /// A file that is open. Calls may do less than is asked for, as the system's do: [`read()`] and [`write()`] do the rest.
 pub trait Backend: Send + Sync {
@@ -29,8 +30,19 @@ pub trait Backend: Send + Sync {
     /// lock. `EAGAIN`: somebody has locked them. Does not block.
     fn try_lock(&self, range: Range<u64>, exclusive: bool) -> io::Result<()>;
 
+    /// Which process keeps this one from locking these bytes? Asked when [`Self::try_lock`] has failed.
+    fn holder(&self, range: Range<u64>, exclusive: bool) -> io::Result<Holder>;
+
     /// Let others.
     fn unlock(&self, range: Range<u64>) -> io::Result<()>;
+
+    /// Where its parts are.
+    fn layout(&self) -> Layout {
+        Layout::default()
+    }
+
+    /// Its name, for messages that have no other.
+    fn name(&self) -> String;
 
     /// Was it opened to be read from, too? If not, no window of it can be read to be written back.
     fn is_readable(&self) -> bool {
@@ -41,6 +53,17 @@ pub trait Backend: Send + Sync {
     fn is_cached_elsewhere(&self) -> bool {
         false
     }
+}
+
+/// The owner of a lock on bytes of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holder {
+    /// A process, with locks that last as long as it likes (`fcntl`, `F_SETLK`), as editors and databases have them.
+    Process(i32),
+    /// An open file: a rank of this job or of another, for one access.
+    OpenFile,
+    /// Nothing any more.
+    Nothing,
 }
 
 /// Do what the system's `call` does, as often as it is interrupted. Blocks as long as the device takes.
@@ -89,21 +112,34 @@ pub struct Lock<'a> {
     range: Range<u64>,
 }
 
-/// As long as this, in milliseconds, a lock of others is waited for: members of a job hold one for an access each.
-const LONGEST: u64 = 30_000;
+/// As long as this, in milliseconds, a lock is waited for before it is looked at more closely.
+const PATIENCE: u64 = 30_000;
+
+/// The call that fails if a process holds a lock for too long.
+pub const LOCKED: &str =
+    "fcntl(F_OFD_SETLK): a process that is none of MPI's has had these bytes locked for half a minute";
 
 impl<'a> Lock<'a> {
-    /// Lock bytes against others; blocks while they have them locked, at most for half a minute.
+    /// Lock bytes against others. Blocks while another open file has them locked, because such a lock ends with an access: a line says so each half
+    /// minute. A process that has locked them by itself is waited for half a minute.
     ///
     /// # Errors
-    /// `EAGAIN`: others have held them all the time. `ENOLCK`, `EOPNOTSUPP`: the file system has no locks.
+    /// `EAGAIN`: a process has held them all the time. `ENOLCK`, `EOPNOTSUPP`: the file system has no locks.
     pub fn take(file: &'a dyn Backend, range: Range<u64>, exclusive: bool) -> Result<Self> {
+        Self::take_after(file, range, exclusive, PATIENCE)
+    }
+
+    fn take_after(file: &'a dyn Backend, range: Range<u64>, exclusive: bool, patience: u64) -> Result<Self> {
         let (mut waited, mut pause) = (0, 0);
         loop {
             match file.try_lock(range.clone(), exclusive) {
                 Ok(()) => return Ok(Self { file, range }),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock && waited < LONGEST => {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if waited >= patience {
+                        waited = 0;
+                        look_closer(file, &range, exclusive)?;
+                    }
                     // Most are held for microseconds.
                     match pause {
                         0..64 => std::thread::yield_now(),
@@ -120,9 +156,80 @@ impl<'a> Lock<'a> {
     }
 }
 
+/// A lock has been waited for: say why it is waited for still, or fail.
+#[cold]
+fn look_closer(file: &dyn Backend, range: &Range<u64>, exclusive: bool) -> Result<()> {
+    let name = file.name();
+    let bytes = format!("bytes {} to {} of {name}", range.start, range.end);
+    match whole("fcntl(F_OFD_GETLK)", || file.holder(range.clone(), exclusive))? {
+        Holder::Nothing => {}
+        Holder::OpenFile => isthmus_os::process::say(&format!(
+            "isthmus: an access waits for {bytes}, which another rank or another MPI job has locked for half a minute; it waits on"
+        )),
+        Holder::Process(pid) => {
+            isthmus_os::process::say(&format!(
+                "isthmus: an access to {bytes} fails, since process {pid} has had them locked for half a minute"
+            ));
+            return Err(Failure {
+                call: LOCKED,
+                errno: libc::EAGAIN,
+            });
+        }
+    }
+    Ok(())
+}
+
 impl Drop for Lock<'_> {
     fn drop(&mut self) {
         // The locks of a descriptor end with it at the latest.
         let _ = self.file.unlock(self.range.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::OpenOptions;
+    use std::os::fd::AsRawFd;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::posix::{Create, How, Posix};
+
+    const NEW: How = How {
+        read: true,
+        write: true,
+        create: Create::Missing,
+        mode: 0o600,
+    };
+
+    #[test]
+    fn locks_of_open_files_are_waited_for_and_those_of_processes_named() {
+        let path = std::env::temp_dir().join(format!("isthmus-io-{}-wait", std::process::id()));
+        let (one, other) = (
+            Posix::open(&path, NEW).expect("a file"),
+            Posix::open(&path, NEW).expect("a file"),
+        );
+        let held = Lock::take(&one, 0..10, true).expect("free");
+        assert_eq!(other.holder(0..10, true).expect("asked"), Holder::OpenFile);
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| Lock::take_after(&other, 5..6, true, 1).map(drop));
+            std::thread::sleep(Duration::from_millis(20));
+            drop(held);
+            assert_eq!(waits.join().expect("no panic"), Ok(()));
+        });
+        let foreign = OpenOptions::new().write(true).open(&path).expect("there");
+        // SAFETY: a structure of numbers, for which zeros are values: the whole file.
+        let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+        lock.l_type = libc::F_WRLCK as libc::c_short;
+        // SAFETY: the descriptor is open, and the structure lives during the call.
+        assert_eq!(
+            unsafe { libc::fcntl(foreign.as_raw_fd(), libc::F_SETLK, &raw const lock) },
+            0
+        );
+        let process = Holder::Process(std::process::id().cast_signed());
+        assert_eq!(other.holder(0..10, true).expect("asked"), process);
+        let refused = Lock::take_after(&other, 0..10, true, 1).map(drop).expect_err("locked");
+        assert_eq!((refused.call, refused.errno), (LOCKED, libc::EAGAIN));
+        std::fs::remove_file(path).expect("made above");
     }
 }

@@ -4,7 +4,8 @@ use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::backend::Backend;
+use crate::backend::{Backend, Holder};
+use crate::layout::Layout;
 
 /// The errors that are injected.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -104,6 +105,18 @@ impl<B: Backend> Backend for Fault<B> {
 
     fn try_lock(&self, range: Range<u64>, exclusive: bool) -> io::Result<()> {
         self.inner.try_lock(range, exclusive)
+    }
+
+    fn holder(&self, range: Range<u64>, exclusive: bool) -> io::Result<Holder> {
+        self.inner.holder(range, exclusive)
+    }
+
+    fn layout(&self) -> Layout {
+        self.inner.layout()
+    }
+
+    fn name(&self) -> String {
+        self.inner.name()
     }
 
     fn unlock(&self, range: Range<u64>) -> io::Result<()> {

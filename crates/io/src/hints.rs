@@ -1,5 +1,7 @@
 //! What users may say about a file (MPI-5.0 §14.2.8; names from ROMIO's user's guide), and what follows. What is not understood is ignored.
 
+use crate::layout::Layout;
+
 /// Shall it be done?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
@@ -49,7 +51,7 @@ pub struct Hints {
     pub read_buffer: u64,
     /// Bytes that such a write takes at a time.
     pub write_buffer: u64,
-    /// Files of each rank that writes for others begin at multiples of this; `None`: of a page.
+    /// The parts of ranks that write for others begin at multiples of this; `None`: of what the file system says.
     pub striping_unit: Option<u64>,
     /// Permissions of a new file.
     pub permissions: u32,
@@ -123,8 +125,8 @@ impl Hints {
         }
     }
 
-    /// All that are known, with the values in force, in a job of so many ranks.
-    pub fn pairs(&self, aggregators: usize) -> Vec<(String, String)> {
+    /// All that are known, with the values in force, for so many aggregators and a file that lies so.
+    pub fn pairs(&self, aggregators: usize, layout: Layout) -> Vec<(String, String)> {
         let mut pairs = vec![
             ("cb_buffer_size", self.cb_buffer.to_string()),
             ("cb_nodes", aggregators.to_string()),
@@ -136,9 +138,16 @@ impl Hints {
             ("ind_wr_buffer_size", self.write_buffer.to_string()),
             ("file_perm", format!("{:o}", self.permissions)),
         ];
-        pairs.extend(self.striping_unit.map(|bytes| ("striping_unit", bytes.to_string())));
+        let unit = self.striping_unit.unwrap_or(layout.unit);
+        pairs.push(("striping_unit", unit.to_string()));
+        // A hint that came too late for the file to be made so is not what it has.
+        pairs.extend(layout.stripes.map(|stripes| ("striping_factor", stripes.to_string())));
         let mut pairs: Vec<_> = pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
-        pairs.extend(self.kept.iter().cloned());
+        let kept = self
+            .kept
+            .iter()
+            .filter(|(key, _)| layout.stripes.is_none() || key != "striping_factor");
+        pairs.extend(kept.cloned());
         pairs
     }
 }
@@ -165,7 +174,7 @@ mod tests {
         hints.set("cb_nodes", "3");
         hints.set("romio_ds_write", "enable");
         hints.set("cb_config_list", "*:1");
-        let pairs = hints.pairs(3);
+        let pairs = hints.pairs(3, Layout::default());
         let value = |key: &str| {
             pairs
                 .iter()

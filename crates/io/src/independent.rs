@@ -24,9 +24,9 @@ pub struct Access<'a> {
 }
 
 /// Pieces are worth reading with what lies between them if they are so large a part of it at least (one of so many bytes).
-const WORTH: u64 = 8;
+pub const WORTH: u64 = 8;
 /// ... and are shorter than this in the mean.
-const LONG: u64 = 64 << 10;
+pub const LONG: u64 = 64 << 10;
 
 impl Access<'_> {
     /// Write all of `memory` at `position`. Blocks as long as the device takes.

@@ -5,16 +5,19 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::Path;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::backend::Backend;
+use crate::backend::{Backend, Holder};
+use crate::layout::Layout;
 
 /// A file of the system's.
 #[derive(Debug)]
 pub struct Posix {
     file: File,
+    path: PathBuf,
+    layout: Layout,
     is_cached_elsewhere: bool,
     is_readable: bool,
     /// Locks of threads of this process: to the system a descriptor's locks are those of one owner.
@@ -46,7 +49,9 @@ pub enum Create {
 }
 
 /// `NFS_SUPER_MAGIC`.
-const NFS: i64 = 0x6969;
+pub const NFS: i64 = 0x6969;
+/// `LL_SUPER_MAGIC`.
+const LUSTRE: i64 = 0x0bd0_0bd0;
 
 impl Posix {
     /// Open a file. Blocks as long as the system takes.
@@ -60,13 +65,18 @@ impl Posix {
             Create::Always => _ = options.custom_flags(libc::O_CREAT | libc::O_EXCL),
         }
         let file = options.open(path)?;
-        if file.metadata()?.is_dir() {
+        let about = file.metadata()?;
+        if about.is_dir() {
             return Err(io::Error::from_raw_os_error(libc::EISDIR));
         }
+        let system = kind_of_system(&file);
+        let striped = if system == Some(LUSTRE) { stripes(&file) } else { None };
         Ok(Self {
-            is_cached_elsewhere: kind_of_system(&file) == Some(NFS),
+            layout: striped.unwrap_or_else(|| Layout::of_blocks(about.blksize())),
+            is_cached_elsewhere: system == Some(NFS),
             is_readable: how.read,
             file,
+            path: path.to_owned(),
             held: Mutex::default(),
         })
     }
@@ -89,6 +99,10 @@ impl Posix {
     }
 
     fn set_lock(&self, range: &Range<u64>, kind: i32) -> io::Result<()> {
+        self.lock_call(libc::F_OFD_SETLK, range, kind).map(drop)
+    }
+
+    fn lock_call(&self, call: i32, range: &Range<u64>, kind: i32) -> io::Result<libc::flock> {
         // SAFETY: a structure of numbers, for which zeros are values.
         let mut lock: libc::flock = unsafe { MaybeUninit::zeroed().assume_init() };
         lock.l_type = kind as libc::c_short;
@@ -96,11 +110,11 @@ impl Posix {
         lock.l_start = range.start as libc::off_t;
         lock.l_len = (range.end - range.start) as libc::off_t;
         // SAFETY: the descriptor is open, and the structure lives during the call.
-        let done = unsafe { libc::fcntl(self.file.as_raw_fd(), libc::F_OFD_SETLK, &raw const lock) };
+        let done = unsafe { libc::fcntl(self.file.as_raw_fd(), call, &raw mut lock) };
         if done < 0 {
             Err(io::Error::last_os_error())
         } else {
-            Ok(())
+            Ok(lock)
         }
     }
 }
@@ -125,8 +139,21 @@ fn uncovered(range: Range<u64>, held: &[(Range<u64>, bool)]) -> Vec<Range<u64>> 
     parts
 }
 
+fn kind_of_lock(exclusive: bool) -> i32 {
+    if exclusive { libc::F_WRLCK } else { libc::F_RDLCK }
+}
+
+/// The stripes that Lustre's attribute tells of.
+fn stripes(file: &File) -> Option<Layout> {
+    let mut attribute = [0_u8; 16 << 10];
+    let (name, room) = (c"lustre.lov", attribute.len());
+    // SAFETY: the descriptor is open, and so many bytes can be written to.
+    let got = unsafe { libc::fgetxattr(file.as_raw_fd(), name.as_ptr(), attribute.as_mut_ptr().cast(), room) };
+    Layout::of_lustre(attribute.get(..usize::try_from(got).ok()?)?)
+}
+
 /// The magic number of the file system that a file is on.
-fn kind_of_system(file: &File) -> Option<i64> {
+pub fn kind_of_system(file: &File) -> Option<i64> {
     let mut about: MaybeUninit<libc::statfs> = MaybeUninit::uninit();
     // SAFETY: the descriptor is open, and the call fills the structure if it succeeds.
     let done = unsafe { libc::fstatfs(file.as_raw_fd(), about.as_mut_ptr()) };
@@ -182,9 +209,31 @@ impl Backend for Posix {
         if held.iter().any(|(other, alone)| (exclusive || *alone) && meets(other)) {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        self.set_lock(&range, if exclusive { libc::F_WRLCK } else { libc::F_RDLCK })?;
+        self.set_lock(&range, kind_of_lock(exclusive))?;
         held.push((range, exclusive));
         Ok(())
+    }
+
+    fn holder(&self, range: Range<u64>, exclusive: bool) -> io::Result<Holder> {
+        let found = self.lock_call(libc::F_OFD_GETLK, &range, kind_of_lock(exclusive))?;
+        if i32::from(found.l_type) == libc::F_UNLCK {
+            // If it is another thread's of this process, that has this file open.
+            let is_held = !self.held().is_empty();
+            return Ok(if is_held { Holder::OpenFile } else { Holder::Nothing });
+        }
+        // A lock of an open file has no process.
+        Ok(match found.l_pid {
+            pid @ 1.. => Holder::Process(pid),
+            _ => Holder::OpenFile,
+        })
+    }
+
+    fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    fn name(&self) -> String {
+        self.path.display().to_string()
     }
 
     fn unlock(&self, range: Range<u64>) -> io::Result<()> {

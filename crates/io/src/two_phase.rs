@@ -8,7 +8,7 @@
 //! What ranks agree on: everyone's range, the file's size (the greatest that a rank sees: what a rank has written before it called is there), rank 0's hints, and whether anybody has met an error, before and after.
 //! So all go through the same rounds, and return the same class of error.
 
-mod pieces;
+pub(crate) mod pieces;
 
 use isthmus_datatype::error::Error;
 
@@ -17,6 +17,7 @@ use crate::error::Result;
 use crate::failure::Failure;
 use crate::hints::{Choice, Hints};
 use crate::independent::{Access, size};
+use crate::layout::Layout;
 use crate::memory::Memory;
 use crate::view::View;
 use pieces::{Cursor, Series, encode};
@@ -73,7 +74,7 @@ pub struct Part<'a> {
 }
 
 /// An error in a word that others understand; 0: none.
-fn told(error: Option<&Error>, failure: Option<Failure>) -> u64 {
+pub fn told(error: Option<&Error>, failure: Option<Failure>) -> u64 {
     match (error, failure) {
         (Some(error), _) => u64::from(error.code().cast_unsigned()),
         (None, Some(failure)) => {
@@ -102,21 +103,18 @@ pub async fn agree(exchange: &impl Exchange, path: &str, result: Result<()>) -> 
         return error.map_or(Ok(()), Err);
     }
     let all = exchange.gather([told(error.as_ref(), None)]).await?;
-    verdict(exchange, path, all.iter().map(|[word]| *word), error)
+    verdict(exchange.rank(), path, all.iter().map(|[word]| *word), error)
 }
 
-fn verdict(
-    exchange: &impl Exchange,
-    path: &str,
-    mut words: impl Iterator<Item = u64>,
-    own: Option<Error>,
-) -> Result<()> {
+/// The error of a call in which members told these words, by rank: the first that is one, for all. `own` is that of the calling rank `me`, in
+/// its own words.
+pub fn verdict(me: usize, path: &str, mut words: impl Iterator<Item = u64>, own: Option<Error>) -> Result<()> {
     let Some((rank, word)) = (0..).zip(words.by_ref()).find(|(_, word)| *word != 0) else {
         return own.map_or(Ok(()), Err);
     };
     let error = error_of(path, rank, word);
     Err(own
-        .filter(|own| rank == exchange.rank() || own.code() == error.code())
+        .filter(|own| rank == me || own.code() == error.code())
         .unwrap_or(error))
 }
 
@@ -137,7 +135,7 @@ const PIECE: usize = 8;
 const BYTES: usize = 9;
 
 /// Pieces of so many bytes are written and read by each rank itself, on one node: a call of the system costs less than to send them first.
-const LONG: u64 = 16 << 10;
+pub const LONG: u64 = 16 << 10;
 
 /// How an access is made, as all ranks know it.
 struct Plan {
@@ -148,8 +146,8 @@ struct Plan {
     rounds: u64,
 }
 
-/// How many ranks of so many, on so many nodes, write and read for the others, if nobody says.
-fn usual_aggregators(size: usize, nodes: usize) -> usize {
+/// How many ranks of so many, on so many nodes, write and read for the others, if neither a hint nor the file system says.
+pub fn usual_aggregators(size: usize, nodes: usize) -> usize {
     size.min(2 * nodes.max(1))
 }
 
@@ -170,16 +168,14 @@ fn order(exchange: &impl Exchange) -> (Vec<usize>, usize) {
     (ranks.into_iter().map(|(_, rank)| rank).collect(), seen.len())
 }
 
-/// The number of aggregators for a group.
-pub fn aggregators(exchange: &impl Exchange, hints: &Hints) -> usize {
+/// The number of aggregators for a group, for a file that lies so.
+pub fn aggregators(exchange: &impl Exchange, hints: &Hints, layout: Layout) -> usize {
     let (ranks, nodes) = order(exchange);
-    match hints.cb_nodes {
+    match hints.cb_nodes.or(layout.stripes) {
         Some(number) => ranks.len().min(number as usize),
         None => usual_aggregators(ranks.len(), nodes),
     }
 }
-
-const PAGE: u64 = 4096;
 
 /// Where the file ends, as all have it.
 fn file_end(said: &[Said]) -> u64 {
@@ -282,7 +278,7 @@ impl Part<'_> {
         if self.refused.is_none() && bytes > 0 && self.view.is_empty() {
             self.refused = Some(crate::fail!(Arg, "{}: there is no data in the view", self.path));
         }
-        let size = size(self.file);
+        let (size, layout) = (size(self.file), self.file.layout());
         let choice = if self.locked || !self.view.is_apart() {
             Choice::Disable
         } else {
@@ -299,9 +295,9 @@ impl Part<'_> {
             told(self.refused.as_ref(), size.err()),
             size.unwrap_or(0),
             choice as u64,
-            self.hints.cb_nodes.unwrap_or(0),
+            self.hints.cb_nodes.or(layout.stripes).unwrap_or(0),
             self.hints.cb_buffer,
-            self.hints.striping_unit.unwrap_or(PAGE),
+            self.hints.striping_unit.unwrap_or(layout.unit),
             if is_some {
                 self.view.mean_piece(self.position, self.position + bytes)
             } else {
@@ -314,7 +310,7 @@ impl Part<'_> {
             .refused
             .take()
             .or_else(|| size.err().map(|failure| failure.of(self.path)));
-        verdict(exchange, self.path, said.iter().map(|part| part[WRONG]), own)?;
+        verdict(exchange.rank(), self.path, said.iter().map(|part| part[WRONG]), own)?;
         // One that cannot go through others is enough.
         if said.iter().any(|part| part[MODE] == Choice::Disable as u64) {
             said[0][MODE] = Choice::Disable as u64;
@@ -347,7 +343,7 @@ impl Part<'_> {
     async fn end(&self, exchange: &impl Exchange, failure: Option<Failure>) -> Result<()> {
         let all = exchange.gather([told(None, failure)]).await?;
         let own = failure.map(|failure| failure.of(self.path));
-        verdict(exchange, self.path, all.iter().map(|[word]| *word), own)
+        verdict(exchange.rank(), self.path, all.iter().map(|[word]| *word), own)
     }
 }
 

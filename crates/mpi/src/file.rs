@@ -9,18 +9,23 @@ mod datarep;
 mod exchange;
 mod open;
 mod operation;
+mod overlap;
 mod pointer;
 mod query;
+mod refused;
 mod seen;
 mod shared;
 mod split;
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use isthmus_io::backend::Backend;
 use isthmus_io::failure::Failure;
 use isthmus_io::hints::Hints;
+use isthmus_io::two_phase::{Exchange, told, verdict};
+use isthmus_io::written::Written;
 
 use crate::check;
 use crate::comm::Comm;
@@ -36,12 +41,13 @@ pub use access::{
     file_write_ordered, file_write_shared,
 };
 pub use datarep::{ConversionFn, ExtentFn, register_datarep};
-pub use open::{file_close, file_delete, file_open};
+pub use open::{file_close, file_delete, file_open, file_open_refused};
 pub use pointer::{file_get_byte_offset, file_get_position, file_get_position_shared, file_seek, file_seek_shared};
 pub use query::{
     file_get_amode, file_get_atomicity, file_get_group, file_get_info, file_get_size, file_preallocate,
     file_set_atomicity, file_set_info, file_set_size, file_sync,
 };
+pub use refused::file_refused;
 pub use seen::{file_get_type_extent, file_get_view, file_set_view};
 pub use split::{
     file_read_all_begin, file_read_all_end, file_read_at_all_begin, file_read_at_all_end, file_read_ordered_begin,
@@ -80,7 +86,10 @@ pub mod mode {
 pub struct File {
     /// A duplicate of the communicator, with no handle.
     comm: Arc<Comm>,
+    /// Its name in messages.
     path: Box<str>,
+    /// Its name to the system, from the root on.
+    place: PathBuf,
     backend: Arc<dyn Backend>,
     amode: i32,
     hints: Mutex<Arc<Hints>>,
@@ -89,6 +98,10 @@ pub struct File {
     pointer: AtomicI64,
     shared: Shared,
     is_atomic: AtomicBool,
+    /// Has this process written to it, so that closing it has something to bring to the device?
+    is_written: AtomicBool,
+    /// What this process has written since all have synchronised the file, outside atomic mode, where programs are checked.
+    written: Mutex<Written>,
     /// A split collective access under way.
     split: Mutex<Option<Split>>,
     /// Calls that members have made together.
@@ -138,9 +151,13 @@ impl File {
         Arc::clone(&locked(&self.seen))
     }
 
+    fn is_atomic(&self) -> bool {
+        self.is_atomic.load(Ordering::Relaxed)
+    }
+
     /// Is the file locked as long as an access takes?
     fn locks(&self) -> bool {
-        self.is_atomic.load(Ordering::Relaxed) || self.backend.is_cached_elsewhere()
+        self.is_atomic() || self.backend.is_cached_elsewhere()
     }
 
     /// How members talk in their next call.
@@ -161,6 +178,36 @@ impl File {
     /// As whom they would talk: nothing is said.
     fn exchange(&self) -> Messages {
         Messages::new(&self.comm, 0)
+    }
+
+    /// Begin a call that all members make (as in `file_sync`), with arguments that are good or not, of which `own` must be the same everywhere:
+    /// fails on all with the first member's error, if any has one. Blocks until all have called.
+    fn together(&self, call: &str, checked: Result<()>, what: &str, own: u64) -> Result<()> {
+        self.same(call)?;
+        let exchange = self.meet();
+        let error = checked.err();
+        let said = operation::drive(exchange.gather([told(error.as_ref(), None), own]))??;
+        verdict(exchange.rank(), &self.path, said.iter().map(|[word, _]| *word), error)?;
+        match said.iter().position(|[_, theirs]| *theirs != said[0][1]) {
+            None => Ok(()),
+            Some(rank) => Err(fail!(
+                NotSame,
+                "{}: {what} differs between ranks: rank {rank} has another one than rank 0",
+                self.path
+            )),
+        }
+    }
+
+    /// Refuse what may not be done while a split collective access is under way.
+    fn check_not_split(&self, call: &str) -> Result<()> {
+        match &*locked(&self.split) {
+            Some(_) => Err(fail!(
+                Io,
+                "{}: {call} while a split collective access is under way",
+                self.path
+            )),
+            None => Ok(()),
+        }
     }
 
     /// End a call that all members make: with the first member's error on all, if any has one. Blocks until all have come.

@@ -146,13 +146,13 @@ pub mod procedures {
         file_close, file_delete, file_get_amode, file_get_atomicity, file_get_byte_offset, file_get_group,
         file_get_info, file_get_position, file_get_position_shared, file_get_size, file_get_type_extent, file_get_view,
         file_iread, file_iread_all, file_iread_at, file_iread_at_all, file_iread_shared, file_iwrite, file_iwrite_all,
-        file_iwrite_at, file_iwrite_at_all, file_iwrite_shared, file_open, file_preallocate, file_read, file_read_all,
-        file_read_all_begin, file_read_all_end, file_read_at, file_read_at_all, file_read_at_all_begin,
-        file_read_at_all_end, file_read_ordered, file_read_ordered_begin, file_read_ordered_end, file_read_shared,
-        file_seek, file_seek_shared, file_set_atomicity, file_set_info, file_set_size, file_set_view, file_sync,
-        file_write, file_write_all, file_write_all_begin, file_write_all_end, file_write_at, file_write_at_all,
-        file_write_at_all_begin, file_write_at_all_end, file_write_ordered, file_write_ordered_begin,
-        file_write_ordered_end, file_write_shared, register_datarep,
+        file_iwrite_at, file_iwrite_at_all, file_iwrite_shared, file_open, file_open_refused, file_preallocate,
+        file_read, file_read_all, file_read_all_begin, file_read_all_end, file_read_at, file_read_at_all,
+        file_read_at_all_begin, file_read_at_all_end, file_read_ordered, file_read_ordered_begin,
+        file_read_ordered_end, file_read_shared, file_refused, file_seek, file_seek_shared, file_set_atomicity,
+        file_set_info, file_set_size, file_set_view, file_sync, file_write, file_write_all, file_write_all_begin,
+        file_write_all_end, file_write_at, file_write_at_all, file_write_at_all_begin, file_write_at_all_end,
+        file_write_ordered, file_write_ordered_begin, file_write_ordered_end, file_write_shared, register_datarep,
     };
 
     // Windows: win.rs.

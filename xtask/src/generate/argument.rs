@@ -166,10 +166,12 @@ fn file(parameter: &Parameter, name: &str, body: &mut Body) -> Result<()> {
         body.results.push(name.to_owned());
         writeln!(body.after, "{name}_place.put(argument::file_out::<A>({name}));")?;
     } else {
-        body.arguments.push(format!("argument::file::<A>({name}_place.get())"));
+        writeln!(body.before, "let mut {name} = argument::file::<A>({name}_place.get());")?;
+        body.arguments.push(format!("&mut {name}"));
+        // It may be closed even where something else went wrong.
         writeln!(
-            body.after,
-            "{name}_place.put(argument::file_out::<A>(Handle::<File>::NULL));"
+            body.always,
+            "if {name}.is_null() {{ {name}_place.put(argument::file_out::<A>({name})); }}"
         )?;
     }
     Ok(())

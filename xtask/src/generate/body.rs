@@ -136,6 +136,66 @@ fn count_refusals(procedure: &Procedure, (teller, call): (&str, String), body: &
     Ok(())
 }
 
+/// Collective procedures on files: their names without `MPI_File_`, or the ends of these.
+const ON_FILES: [&str; 8] = [
+    "_all",
+    "_ordered",
+    "preallocate",
+    "seek_shared",
+    "set_atomicity",
+    "set_info",
+    "set_size",
+    "set_view",
+];
+
+/// The function that tells the other members of a collective procedure on files of an error in its arguments, and what it is given
+/// besides the error.
+fn file_teller(procedure: &Procedure) -> Option<(&'static str, &'static str, String)> {
+    let name = procedure.name.strip_prefix("MPI_File_")?;
+    if name == "open" {
+        return Some(("comm", "file_open_refused", "comm".to_owned()));
+    }
+    let is_collective = ON_FILES.iter().any(|end| name.ends_with(end));
+    is_collective.then(|| ("fh", "file_refused", format!("fh, {:?}", procedure.rust_name())))
+}
+
+/// The object first, then whatever may be refused, of which the other members are told.
+fn tell_refusals(object: &str, teller: &str, with: &str, body: &mut Body) -> Result<()> {
+    let lines: Vec<&str> = body.before.lines().collect();
+    let is_object = |line: &&&str| line.trim_start().starts_with(&format!("let {object} ="));
+    let resolved = lines.iter().find(is_object).context("its object is not resolved")?;
+    let rest: Vec<&str> = lines.iter().filter(|line| !is_object(line)).copied().collect();
+    let mut names = Vec::new();
+    let mut checks = String::new();
+    for line in rest {
+        let name = line
+            .trim_start()
+            .strip_prefix("let ")
+            .and_then(|line| line.split_once(" ="));
+        let (name, _) = name.context("a check that is no binding")?;
+        names.push(name.to_owned());
+        writeln!(checks, "{line}")?;
+    }
+    for (index, argument) in body.arguments.iter_mut().enumerate() {
+        if argument.contains('?') {
+            writeln!(checks, "let argument_{index} = {argument};")?;
+            *argument = format!("argument_{index}");
+            names.push(argument.clone());
+        }
+    }
+    if !checks.contains('?') {
+        return Ok(());
+    }
+    let pattern = match &names[..] {
+        [one] => one.clone(),
+        several => format!("({})", several.join(", ")),
+    };
+    body.before = format!(
+        "{resolved}\nlet {pattern} = entry::refusable(|| {{ {checks} Ok({pattern}) }}, |error| procedures::{teller}({with}, error))?;\n"
+    );
+    Ok(())
+}
+
 /// The whole entry.
 pub fn render(procedure: &Procedure) -> Result<String> {
     if procedure.forms_differ() || rust::return_type(procedure)? != "c_int" {
@@ -171,6 +231,9 @@ pub fn render(procedure: &Procedure) -> Result<String> {
     }
     if let Some(teller) = teller(procedure) {
         count_refusals(procedure, teller, &mut body)?;
+    }
+    if let Some((object, teller, with)) = file_teller(procedure) {
+        tell_refusals(object, teller, &with, &mut body)?;
     }
     let when = if ANY_TIME.contains(&procedure.name.as_str()) {
         "any_time"

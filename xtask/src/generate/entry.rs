@@ -73,7 +73,6 @@ pub(super) use isthmus_mpi::comm::Comm;
 pub(super) use isthmus_mpi::counts::Width;
 pub(super) use isthmus_mpi::datatype::Datatype;
 pub(super) use isthmus_mpi::errhandler::{Errhandler, Scope};
-pub(super) use isthmus_mpi::file::File;
 pub(super) use isthmus_mpi::group::Group;
 pub(super) use isthmus_mpi::handle::Handle;
 pub(super) use isthmus_mpi::info::Info;

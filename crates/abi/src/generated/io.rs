@@ -10,8 +10,12 @@ unsafe fn file_close<A: Abi>(fh: *mut *mut c_void) -> c_int {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh_place = argument::place(fh, "fh")?;
-            procedures::file_close(argument::file::<A>(fh_place.get()))?;
-            fh_place.put(argument::file_out::<A>(Handle::<File>::NULL));
+            let mut fh = argument::file::<A>(fh_place.get());
+            let result = procedures::file_close(&mut fh);
+            if fh.is_null() {
+                fh_place.put(argument::file_out::<A>(fh));
+            }
+            result?;
             Ok(())
         }
     })
@@ -229,7 +233,13 @@ unsafe fn file_iread_all<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = argument::file::<A>(fh).resolve("fh")?;
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_place = entry::refusable(
+                || {
+                    let request_place = HandlePlace::<A>::at(request, "request")?;
+                    Ok(request_place)
+                },
+                |error| procedures::file_refused(fh, "file_iread_all", error),
+            )?;
             let request =
                 procedures::file_iread_all(fh, A::buffer_mut(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
             request_place.put(request);
@@ -280,7 +290,13 @@ unsafe fn file_iread_at_all<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = argument::file::<A>(fh).resolve("fh")?;
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_place = entry::refusable(
+                || {
+                    let request_place = HandlePlace::<A>::at(request, "request")?;
+                    Ok(request_place)
+                },
+                |error| procedures::file_refused(fh, "file_iread_at_all", error),
+            )?;
             let request = procedures::file_iread_at_all(
                 fh,
                 offset,
@@ -355,7 +371,13 @@ unsafe fn file_iwrite_all<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = argument::file::<A>(fh).resolve("fh")?;
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_place = entry::refusable(
+                || {
+                    let request_place = HandlePlace::<A>::at(request, "request")?;
+                    Ok(request_place)
+                },
+                |error| procedures::file_refused(fh, "file_iwrite_all", error),
+            )?;
             let request =
                 procedures::file_iwrite_all(fh, A::buffer(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
             request_place.put(request);
@@ -406,7 +428,13 @@ unsafe fn file_iwrite_at_all<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = argument::file::<A>(fh).resolve("fh")?;
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_place = entry::refusable(
+                || {
+                    let request_place = HandlePlace::<A>::at(request, "request")?;
+                    Ok(request_place)
+                },
+                |error| procedures::file_refused(fh, "file_iwrite_at_all", error),
+            )?;
             let request = procedures::file_iwrite_at_all(
                 fh,
                 offset,
@@ -455,13 +483,16 @@ unsafe fn file_open<A: Abi>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let fh_place = argument::place(fh, "fh")?;
-            let fh = procedures::file_open(
-                comm,
-                argument::string(filename, "filename")?,
-                A::word_in::<AccessMode>(amode),
-                argument::info::<A>(info, "info")?,
+            let (fh_place, argument_1, argument_3) = entry::refusable(
+                || {
+                    let fh_place = argument::place(fh, "fh")?;
+                    let argument_1 = argument::string(filename, "filename")?;
+                    let argument_3 = argument::info::<A>(info, "info")?;
+                    Ok((fh_place, argument_1, argument_3))
+                },
+                |error| procedures::file_open_refused(comm, error),
             )?;
+            let fh = procedures::file_open(comm, argument_1, A::word_in::<AccessMode>(amode), argument_3)?;
             fh_place.put(argument::file_out::<A>(fh));
             Ok(())
         }
@@ -516,7 +547,13 @@ unsafe fn file_read_all<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = argument::file::<A>(fh).resolve("fh")?;
-            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let status_place = entry::refusable(
+                || {
+                    let status_place = StatusPlace::<A>::at(status, "status")?;
+                    Ok(status_place)
+                },
+                |error| procedures::file_refused(fh, "file_read_all", error),
+            )?;
             let status =
                 procedures::file_read_all(fh, A::buffer_mut(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
             status_place.put(&status);
@@ -600,7 +637,13 @@ unsafe fn file_read_at_all<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = argument::file::<A>(fh).resolve("fh")?;
-            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let status_place = entry::refusable(
+                || {
+                    let status_place = StatusPlace::<A>::at(status, "status")?;
+                    Ok(status_place)
+                },
+                |error| procedures::file_refused(fh, "file_read_at_all", error),
+            )?;
             let status = procedures::file_read_at_all(
                 fh,
                 offset,
@@ -667,7 +710,13 @@ unsafe fn file_read_ordered<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = argument::file::<A>(fh).resolve("fh")?;
-            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let status_place = entry::refusable(
+                || {
+                    let status_place = StatusPlace::<A>::at(status, "status")?;
+                    Ok(status_place)
+                },
+                |error| procedures::file_refused(fh, "file_read_ordered", error),
+            )?;
             let status = procedures::file_read_ordered(
                 fh,
                 A::buffer_mut(buf),
@@ -786,7 +835,14 @@ unsafe fn file_set_info<A: Abi>(fh: *mut c_void, info: CHandle<A>) -> c_int {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = argument::file::<A>(fh).resolve("fh")?;
-            procedures::file_set_info(fh, argument::info::<A>(info, "info")?)?;
+            let argument_1 = entry::refusable(
+                || {
+                    let argument_1 = argument::info::<A>(info, "info")?;
+                    Ok(argument_1)
+                },
+                |error| procedures::file_refused(fh, "file_set_info", error),
+            )?;
+            procedures::file_set_info(fh, argument_1)?;
             Ok(())
         }
     })
@@ -819,13 +875,21 @@ unsafe fn file_set_view<A: Abi>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = argument::file::<A>(fh).resolve("fh")?;
+            let (argument_4, argument_5) = entry::refusable(
+                || {
+                    let argument_4 = argument::string(datarep, "datarep")?;
+                    let argument_5 = argument::info::<A>(info, "info")?;
+                    Ok((argument_4, argument_5))
+                },
+                |error| procedures::file_refused(fh, "file_set_view", error),
+            )?;
             procedures::file_set_view(
                 fh,
                 disp,
                 A::handle_in::<Datatype>(etype),
                 A::handle_in::<Datatype>(filetype),
-                argument::string(datarep, "datarep")?,
-                argument::info::<A>(info, "info")?,
+                argument_4,
+                argument_5,
             )?;
             Ok(())
         }
@@ -879,7 +943,13 @@ unsafe fn file_write_all<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = argument::file::<A>(fh).resolve("fh")?;
-            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let status_place = entry::refusable(
+                || {
+                    let status_place = StatusPlace::<A>::at(status, "status")?;
+                    Ok(status_place)
+                },
+                |error| procedures::file_refused(fh, "file_write_all", error),
+            )?;
             let status =
                 procedures::file_write_all(fh, A::buffer(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
             status_place.put(&status);
@@ -963,7 +1033,13 @@ unsafe fn file_write_at_all<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = argument::file::<A>(fh).resolve("fh")?;
-            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let status_place = entry::refusable(
+                || {
+                    let status_place = StatusPlace::<A>::at(status, "status")?;
+                    Ok(status_place)
+                },
+                |error| procedures::file_refused(fh, "file_write_at_all", error),
+            )?;
             let status = procedures::file_write_at_all(
                 fh,
                 offset,
@@ -1030,7 +1106,13 @@ unsafe fn file_write_ordered<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = argument::file::<A>(fh).resolve("fh")?;
-            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let status_place = entry::refusable(
+                || {
+                    let status_place = StatusPlace::<A>::at(status, "status")?;
+                    Ok(status_place)
+                },
+                |error| procedures::file_refused(fh, "file_write_ordered", error),
+            )?;
             let status =
                 procedures::file_write_ordered(fh, A::buffer(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
             status_place.put(&status);

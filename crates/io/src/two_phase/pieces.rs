@@ -1,42 +1,134 @@
 //! Where the bytes of a rank lie, as it tells an aggregator: pieces that are alike and equally far apart are four words.
 
+use std::ops::Range;
+
 use crate::view::Piece;
 
 /// Pieces of one length, equally far apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Row {
+pub struct Row {
     offset: u64,
     length: u64,
     stride: u64,
     count: u64,
 }
 
-/// Words that tell of pieces whose offsets grow.
-pub fn encode(pieces: impl Iterator<Item = Piece>) -> Vec<u64> {
-    let mut rows: Vec<Row> = Vec::new();
-    for Piece { offset, length, .. } in pieces {
-        if let Some(row) = rows.last_mut()
-            && row.length == length
-        {
-            if row.count == 1 {
+impl Row {
+    /// The row that four words tell of; `None`: they tell of none.
+    pub fn of([offset, length, stride, count]: [u64; 4]) -> Option<Self> {
+        let last = stride.checked_mul(count.checked_sub(1)?)?.checked_add(offset)?;
+        last.checked_add(length)?;
+        let is_sound = length > 0 && stride >= length;
+        is_sound.then_some(Self {
+            offset,
+            length,
+            stride,
+            count,
+        })
+    }
+
+    /// For others.
+    pub fn words(&self) -> [u64; 4] {
+        [self.offset, self.length, self.stride, self.count]
+    }
+
+    /// The offset of its first byte.
+    pub fn start(&self) -> u64 {
+        self.offset
+    }
+
+    /// The offset behind its last byte.
+    pub fn end(&self) -> u64 {
+        self.piece(self.count - 1).end
+    }
+
+    fn piece(&self, number: u64) -> Range<u64> {
+        let start = self.offset + number * self.stride;
+        start..start + self.length
+    }
+
+    /// The last piece that begins before an offset, which lies behind the start.
+    fn piece_before(&self, offset: u64) -> u64 {
+        ((offset - 1 - self.offset) / self.stride).min(self.count - 1)
+    }
+
+    /// Bytes that are of both.
+    pub fn common(&self, other: &Self) -> Option<Range<u64>> {
+        let (start, end) = (self.offset.max(other.offset), self.end().min(other.end()));
+        if start >= end {
+            return None;
+        }
+        // Through the pieces of the one that has fewer there.
+        let (few, many) = if self.stride >= other.stride {
+            (self, other)
+        } else {
+            (other, self)
+        };
+        let last = few.piece_before(end);
+        let first = if start > few.offset { few.piece_before(start) } else { 0 };
+        // Where both have one stride all pieces between the ends are alike.
+        let is_alike = few.stride == many.stride && last - first > 4;
+        let middle = if is_alike { first + 3..last - 1 } else { 0..0 };
+        (first..=last)
+            .filter(|number| !middle.contains(number))
+            .find_map(|number| {
+                let piece = few.piece(number);
+                if piece.end <= many.offset {
+                    return None;
+                }
+                let other = many.piece(many.piece_before(piece.end));
+                let (from, to) = (piece.start.max(other.start), piece.end.min(other.end));
+                (from < to).then_some(from..to)
+            })
+    }
+}
+
+/// Rows of pieces, which are added in any order; best one after the other.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rows(Vec<Row>);
+
+impl Rows {
+    /// Add a piece, to the last row if it goes on there.
+    pub fn push(&mut self, offset: u64, length: u64) {
+        if let Some(row) = self.0.last_mut() {
+            if row.count == 1 && row.offset + row.length == offset && row.length != length {
+                (row.length, row.stride) = (row.length + length, row.length + length);
+                return;
+            }
+            if row.count == 1 && row.length == length && offset >= row.offset + length {
                 row.stride = offset - row.offset;
             }
-            if row.offset + row.stride * row.count == offset {
+            if row.length == length && row.offset + row.stride * row.count == offset {
                 row.count += 1;
-                continue;
+                return;
             }
         }
-        rows.push(Row {
+        self.0.push(Row {
             offset,
             length,
             stride: length,
             count: 1,
         });
     }
-    let words = rows
-        .iter()
-        .flat_map(|row| [row.offset, row.length, row.stride, row.count]);
-    words.collect()
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Row> {
+        self.0.iter()
+    }
+}
+
+/// Words that tell of pieces whose offsets grow.
+pub fn encode(pieces: impl Iterator<Item = Piece>) -> Vec<u64> {
+    let mut rows = Rows::default();
+    for piece in pieces {
+        rows.push(piece.offset, piece.length);
+    }
+    rows.iter().flat_map(Row::words).collect()
 }
 
 /// Pieces of one rank in one window.
@@ -79,16 +171,10 @@ impl Cursor {
         };
         let mut list = Vec::with_capacity(rows.len());
         let mut at = range.0;
-        for &[offset, length, stride, count] in rows {
-            let last = stride.checked_mul(count.checked_sub(1)?)?.checked_add(offset)?;
-            let is_sound = offset >= at && length > 0 && (stride >= length || count == 1);
-            at = last.checked_add(length).filter(|end| is_sound && *end <= range.1)?;
-            list.push(Row {
-                offset,
-                length,
-                stride,
-                count,
-            });
+        for words in rows {
+            let row = Row::of(*words).filter(|row| row.start() >= at && row.end() <= range.1)?;
+            at = row.end();
+            list.push(row);
         }
         Some(Self {
             rows: list,

@@ -13,6 +13,7 @@ use isthmus_datatype::Type;
 use isthmus_datatype::error::Class;
 
 use super::*;
+use crate::backend::Holder;
 use crate::fault::{Fault, Plan as Faults};
 use crate::posix::{Create, How, Posix};
 
@@ -220,6 +221,10 @@ struct Seen<'a> {
     is_early: bool,
     accesses: &'a AtomicU64,
     locks: &'a AtomicU64,
+    /// Stripes that the file is said to have.
+    layout: Layout,
+    /// Where writes began.
+    starts: Option<&'a Mutex<Vec<u64>>>,
 }
 
 impl Backend for Seen<'_> {
@@ -230,6 +235,9 @@ impl Backend for Seen<'_> {
 
     fn write(&self, from: &[u8], offset: u64) -> io::Result<usize> {
         self.accesses.fetch_add(1, Ordering::Relaxed);
+        if let Some(starts) = self.starts {
+            starts.lock().expect("no panic").push(offset);
+        }
         self.file.write(from, offset)
     }
 
@@ -254,6 +262,18 @@ impl Backend for Seen<'_> {
         self.file.try_lock(range, exclusive)
     }
 
+    fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    fn holder(&self, range: Range<u64>, exclusive: bool) -> io::Result<Holder> {
+        self.file.holder(range, exclusive)
+    }
+
+    fn name(&self) -> String {
+        self.file.name()
+    }
+
     fn unlock(&self, range: Range<u64>) -> io::Result<()> {
         self.file.unlock(range)
     }
@@ -275,6 +295,8 @@ fn a_read_ends_where_the_rank_that_came_last_sees_the_end() {
             is_early: exchange.rank == 0,
             accesses: &accesses,
             locks: &locks,
+            layout: Layout::default(),
+            starts: None,
         };
         let memory = Memory::owned(vec![0; 16]);
         let part = Part {
@@ -309,6 +331,8 @@ fn bytes_far_apart_do_not_take_a_round_for_each_window_between() {
             is_early: false,
             accesses: &accesses,
             locks: &locks,
+            layout: Layout::default(),
+            starts: None,
         };
         let memory = Memory::owned(vec![1; 2]);
         let part = Part {
@@ -343,6 +367,8 @@ fn aggregators_take_the_lock_where_ranks_write_back_what_lies_between() {
                 is_early: false,
                 accesses: &accesses,
                 locks: &locks,
+                layout: Layout::default(),
+                starts: None,
             };
             let memory = Memory::owned(vec![1; 16]);
             let part = Part {
@@ -359,4 +385,50 @@ fn aggregators_take_the_lock_where_ranks_write_back_what_lies_between() {
         });
         assert_eq!(locks.into_inner() > 0, locked);
     }
+}
+
+#[test]
+fn stripes_of_a_file_are_the_parts_of_aggregators() {
+    const UNIT: u64 = 64 << 10;
+    let attribute = crate::layout::tests::attribute(UNIT as u32, 3);
+    let layout = Layout::of_lustre(&attribute).expect("good");
+    let posix = file();
+    let (accesses, locks, starts) = (AtomicU64::new(0), AtomicU64::new(0), Mutex::default());
+    each_rank(5, |exchange| {
+        let view = view(exchange.rank, 5, 100, 0);
+        let file = Seen {
+            file: &posix,
+            is_early: false,
+            accesses: &accesses,
+            locks: &locks,
+            layout,
+            starts: Some(&starts),
+        };
+        let hints = Hints::default();
+        assert_eq!(aggregators(&exchange, &hints, layout), 3);
+        let mut bytes = vec![exchange.rank as u8 + 1; 100 * 1000];
+        let memory = Memory::owned(std::mem::take(&mut bytes));
+        let part = Part {
+            file: &file,
+            path: "file",
+            view: &view,
+            hints: &hints,
+            memory: &memory,
+            position: 0,
+            locked: false,
+            refused: None,
+        };
+        assert_eq!(now(write(&exchange, part)).map_err(|error| error.code()), Ok(100_000));
+    });
+    // 500000 bytes from 7 on: three parts, of which two begin with a stripe.
+    let mut starts = starts.into_inner().expect("no panic");
+    starts.sort_unstable();
+    assert_eq!(starts, [7, 3 * UNIT, 6 * UNIT]);
+    let mut back = vec![0; 500_000];
+    assert_eq!(crate::backend::read(&posix, &mut back, 7), Ok(500_000));
+    assert!(
+        back.iter()
+            .enumerate()
+            .all(|(at, byte)| u64::from(*byte) == (at as u64 / 100) % 5 + 1)
+    );
 }

@@ -5,12 +5,12 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use isthmus_io::memory::Memory;
-use isthmus_io::two_phase::Exchange;
+use isthmus_io::two_phase::{Exchange, told, verdict};
 
+use super::File;
 use super::datarep::Back;
 use super::operation::{Access, Pending, drive};
 use super::seen::Seen;
-use super::{File, locked};
 use crate::datatype::Datatype;
 use crate::error::Result;
 use crate::fail;
@@ -100,7 +100,7 @@ impl File {
     ///
     /// # Safety
     /// The elements are readable, or writable, until the access is over.
-    pub(super) unsafe fn prepare(&self, checked: Checked, whence: Whence) -> Result<Access> {
+    pub(super) unsafe fn prepare(&self, call: &'static str, checked: Checked, whence: Whence) -> Result<Access> {
         let Checked {
             datatype,
             elements,
@@ -108,27 +108,6 @@ impl File {
             writes,
             etypes,
         } = checked;
-        let offset = match whence {
-            Whence::At(offset @ 0..) => offset,
-            Whence::At(offset) => return Err(fail!(Arg, "offset={offset} is negative")),
-            Whence::Individual => self.take_pointer(etypes),
-            Whence::Shared => self.shared.advance(etypes)?,
-            Whence::Ordered(offset) => offset,
-        };
-        let unit = seen.view.etype() as i64;
-        let fits = |bytes: i64| bytes.checked_add(etypes.checked_mul(unit)?);
-        let position = offset.checked_mul(unit).filter(|bytes| fits(*bytes).is_some());
-        let position = position.ok_or_else(|| fail!(Arg, "offset={offset} etypes exceed 64 bits"))?;
-        if etypes > 0 && seen.view.is_empty() {
-            return Err(fail!(Arg, "{}: there is no data in the view", self.path));
-        }
-        if etypes > 0 && i64::try_from(seen.view.offset_of((position + etypes * unit - 1) as u64)).is_err() {
-            return Err(fail!(
-                Arg,
-                "{}: offset={offset} etypes lie beyond what a file can have",
-                self.path
-            ));
-        }
         let (buffer, count) = (elements.buffer.cast::<u8>(), elements.count);
         let (memory, back) = if seen.datarep.is_plain() {
             // SAFETY: the caller's promise.
@@ -151,25 +130,61 @@ impl File {
             };
             (Memory::owned(room), back)
         };
+        let file = self.share()?;
+        // Pointers move only if nothing can be wrong any more.
+        let place = |offset| self.position(&seen, offset, etypes);
+        let position = match whence {
+            Whence::At(offset) | Whence::Ordered(offset) => place(offset),
+            Whence::Individual => self.take_pointer(etypes, place),
+            Whence::Shared => self.take_shared(etypes, place),
+        }?;
         Ok(Access {
-            file: self.share()?,
+            file,
             seen,
             writes,
+            call,
             memory,
-            position: position as u64,
+            position,
             back,
         })
+    }
+
+    /// The position of an offset in a view, from which on there are so many etypes.
+    fn position(&self, seen: &Seen, offset: i64, etypes: i64) -> Result<u64> {
+        if offset < 0 {
+            return Err(fail!(Arg, "offset={offset} is negative"));
+        }
+        if etypes > 0 && seen.view.is_empty() {
+            return Err(fail!(Arg, "{}: there is no data in the view", self.path));
+        }
+        let unit = seen.view.etype() as i64;
+        let bytes = etypes.checked_mul(unit);
+        let position = offset.checked_mul(unit);
+        let end = position
+            .zip(bytes)
+            .and_then(|(position, bytes)| position.checked_add(bytes));
+        let (Some(position), Some(end)) = (position, end) else {
+            return Err(fail!(Arg, "{}: offset={offset} etypes exceed 64 bits", self.path));
+        };
+        if etypes > 0 && i64::try_from(seen.view.offset_of((end - 1) as u64)).is_err() {
+            return Err(fail!(
+                Arg,
+                "{}: offset={offset} etypes lie beyond what a file can have",
+                self.path
+            ));
+        }
+        Ok(position as u64)
     }
 
     /// An access of this process alone.
     ///
     /// # Safety
     /// As for [`Self::prepare`].
-    unsafe fn alone(&self, whence: Whence, elements: Elements, writes: bool) -> Result<Access> {
+    unsafe fn alone(&self, call: &'static str, whence: Whence, elements: Elements, writes: bool) -> Result<Access> {
         self.check_whence(whence)?;
         let checked = self.check_access(elements, writes)?;
         // SAFETY: the caller's promise.
-        unsafe { self.prepare(checked, whence) }
+        unsafe { self.prepare(call, checked, whence) }
     }
 
     fn check_whence(&self, whence: Whence) -> Result<()> {
@@ -183,53 +198,89 @@ impl File {
     ///
     /// # Safety
     /// As for [`Self::prepare`].
-    pub(super) unsafe fn part(&self, whence: Whence, elements: Elements, writes: bool) -> Result<Access> {
-        if locked(&self.split).is_some() {
-            return Err(fail!(
-                Io,
-                "{}: another collective access while a split one is under way",
-                self.path
-            ));
-        }
+    pub(super) unsafe fn part(
+        &self,
+        call: &'static str,
+        whence: Whence,
+        elements: Elements,
+        writes: bool,
+    ) -> Result<Access> {
+        self.check_not_split("another collective access")?;
         // SAFETY: the caller's promise.
-        unsafe { self.alone(whence, elements, writes) }
+        unsafe { self.alone(call, whence, elements, writes) }
     }
 
-    /// Where this process's part lies if members access the file in the order of their ranks, from the shared pointer on. Blocks until all have
-    /// called.
-    pub(super) fn in_order(&self, call: &str, elements: Elements, writes: bool) -> Result<Whence> {
+    /// Where this process's part, of so many etypes, lies if members access the file in the order of their ranks, from the shared pointer on. Fails
+    /// on all, and moves nothing, if one has an error. Blocks until all have called.
+    pub(super) fn in_order(&self, call: &str, etypes: Result<i64>) -> Result<Whence> {
         self.same(call)?;
         let exchange = self.meet();
-        let etypes = self.check_access(elements, writes).map_or(0, |checked| checked.etypes);
-        let said = drive(exchange.gather([etypes as u64]))??;
-        let total: u64 = said.iter().map(|[etypes]| etypes).sum();
+        let (etypes, error) = match etypes {
+            Ok(etypes) => (etypes, None),
+            Err(error) => (0, Some(error)),
+        };
+        let said = drive(exchange.gather([told(error.as_ref(), None), etypes as u64]))??;
+        verdict(exchange.rank(), &self.path, said.iter().map(|[word, _]| *word), error)?;
+        let sum = |parts: &[[u64; 2]]| {
+            parts
+                .iter()
+                .fold(0, |sum: u64, [_, etypes]| sum.saturating_add(*etypes))
+        };
         let base = match self.comm.rank() {
-            0 => self.shared.advance(total as i64),
+            0 => {
+                let total = i64::try_from(sum(&said)).unwrap_or(i64::MAX);
+                let seen = self.seen();
+                self.shared
+                    .load()
+                    .and_then(|at| self.position(&seen, at, total))
+                    .and_then(|_| self.shared.advance(total))
+            }
             _ => Ok(0),
         };
-        let word = base.as_ref().map_or(u64::MAX, |base| *base as u64);
-        let told = drive(exchange.gather([word]))??;
-        let before: u64 = said[..self.comm.rank() as usize].iter().map(|[etypes]| etypes).sum();
-        match told[0][0] {
-            u64::MAX => Err(base
-                .err()
-                .unwrap_or_else(|| fail!(Io, "{}: rank 0 could not move the shared file pointer", self.path))),
-            base => Ok(Whence::Ordered((base + before) as i64)),
+        let word = base.as_ref().ok().copied().unwrap_or(0) as u64;
+        let answers = drive(exchange.gather([told(base.as_ref().err(), None), word]))??;
+        verdict(
+            exchange.rank(),
+            &self.path,
+            answers.iter().map(|[word, _]| *word),
+            base.err(),
+        )?;
+        let before = sum(&said[..exchange.rank()]);
+        Ok(Whence::Ordered(answers[0][1].saturating_add(before) as i64))
+    }
+
+    /// How many etypes this process's part of an access in the order of ranks has.
+    pub(super) fn ordered_etypes(&self, elements: Elements, writes: bool) -> Result<i64> {
+        self.check_not_split("an access in the order of ranks")?;
+        Ok(self.check_access(elements, writes)?.etypes)
+    }
+
+    /// How a blocking access of all has ended: where the program converts what was read, an error of that is one of all.
+    pub(super) fn agree_on_conversion(&self, writes: bool, status: Result<Status>) -> Result<Status> {
+        if !writes && self.seen().datarep.is_converted_by_program() {
+            self.agree(status.as_ref().map(drop).map_err(Clone::clone))?;
         }
+        status
     }
 
     /// # Safety
     /// As for [`Self::prepare`].
-    unsafe fn access(&self, _call: &str, whence: Whence, elements: Elements, writes: bool) -> Result<Status> {
+    unsafe fn access(&self, call: &'static str, whence: Whence, elements: Elements, writes: bool) -> Result<Status> {
         // SAFETY: the caller's promise.
-        unsafe { self.alone(whence, elements, writes) }?.run()
+        unsafe { self.alone(call, whence, elements, writes) }?.run()
     }
 
     /// # Safety
     /// As for [`Self::prepare`].
-    unsafe fn start(&self, _call: &str, whence: Whence, elements: Elements, writes: bool) -> Result<Handle<Request>> {
+    unsafe fn start(
+        &self,
+        call: &'static str,
+        whence: Whence,
+        elements: Elements,
+        writes: bool,
+    ) -> Result<Handle<Request>> {
         // SAFETY: the caller's promise.
-        unsafe { self.alone(whence, elements, writes) }?.launch()
+        unsafe { self.alone(call, whence, elements, writes) }?.launch()
     }
 
     /// # Safety
@@ -242,9 +293,9 @@ impl File {
         writes: bool,
     ) -> Result<Status> {
         // SAFETY: the caller's promise.
-        let part = unsafe { self.part(whence, elements, writes) };
+        let part = unsafe { self.part(call, whence, elements, writes) };
         let (future, back) = Access::together(part, &self.share()?, writes, call);
-        back.finish(drive(future)?)
+        self.agree_on_conversion(writes, back.finish(drive(future)?))
     }
 
     /// # Safety
@@ -257,14 +308,14 @@ impl File {
         writes: bool,
     ) -> Result<Handle<Request>> {
         // SAFETY: the caller's promise.
-        let part = unsafe { self.part(whence, elements, writes) };
+        let part = unsafe { self.part(call, whence, elements, writes) };
         Pending::together(part, &self.share()?, writes, call).launch()
     }
 
     /// # Safety
     /// As for [`Self::prepare`].
     unsafe fn access_ordered(&self, call: &'static str, elements: Elements, writes: bool) -> Result<Status> {
-        let whence = self.in_order(call, elements, writes)?;
+        let whence = self.in_order(call, self.ordered_etypes(elements, writes))?;
         // SAFETY: the caller's promise.
         unsafe { self.access_all(call, whence, elements, writes) }
     }

@@ -108,6 +108,11 @@ impl Datarep {
         matches!(self, Self::Native | Self::Internal)
     }
 
+    /// Does a function of the program convert what is read?
+    pub fn is_converted_by_program(&self) -> bool {
+        matches!(self, Self::Registered(one) if one.read.is_some())
+    }
+
     /// Bytes of an element's data in the file.
     pub fn size_of(&self, datatype: &Datatype) -> Result<i64> {
         match self {

@@ -2,22 +2,24 @@
 
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use isthmus_engine::rma::node_of;
-use isthmus_io::backend::Backend;
+use isthmus_io::backend::{Backend, whole};
 use isthmus_io::failure::Failure;
 use isthmus_io::fault::{Fault, Plan};
 use isthmus_io::hints::{Choice, Hints};
 use isthmus_io::posix::{Create, How, Posix};
-use isthmus_io::two_phase::{Exchange, error_of};
+use isthmus_io::two_phase::{Exchange, agree, told, verdict};
 
 use super::exchange::Messages;
 use super::seen::Seen;
 use super::shared::{self, Shared};
-use super::{File, locked, mode, operation};
+use super::{File, mode, operation};
+use crate::check as mode_of_checks;
 use crate::coll::check;
 use crate::comm::{Comm, gather_both};
 use crate::errhandler;
@@ -79,24 +81,19 @@ fn faults() -> Option<Plan> {
 }
 
 /// Open it, as this rank sees it.
-fn open(path: &Path, amode: i32, hints: &mut Hints, create: Create) -> std::io::Result<Arc<dyn Backend>> {
+fn open(path: &Path, amode: i32, hints: &Hints, create: Create) -> std::io::Result<Arc<dyn Backend>> {
     let how = How {
         read: amode & mode::WRONLY == 0,
         write: amode & mode::RDONLY == 0,
         create,
         mode: hints.permissions,
     };
-    // A write of a window of the file reads the window first.
+    // A write of a window of the file reads the window first; where that cannot be, pieces are written under the lock.
     let sieves = hints.ds_write == Choice::Enable && !how.read;
     let both = sieves.then(|| Posix::open(path, How { read: true, ..how }));
     let file = match both {
         Some(Ok(file)) => file,
-        _ => {
-            if sieves {
-                hints.ds_write = Choice::Disable;
-            }
-            Posix::open(path, how)?
-        }
+        _ => Posix::open(path, how)?,
     };
     Ok(match faults() {
         Some(plan) => Arc::new(Fault::new(file, plan)),
@@ -107,22 +104,65 @@ fn open(path: &Path, amode: i32, hints: &mut Hints, create: Create) -> std::io::
 /// What a member says of its part: its error, and what is to be the same or to be known.
 type Said = [u64; 4];
 
-/// The first error that somebody has told of: for all. `own` is in the error's own words.
-fn judge(exchange: &Messages, path: &str, said: &[Said], own: Option<Error>) -> Result<()> {
-    match said.iter().position(|words| words[0] != 0) {
-        None => Ok(()),
-        Some(rank) => {
-            let error = error_of(path, rank, said[rank][0]);
-            Err(own
-                .filter(|own| rank == exchange.rank() || own.code() == error.code())
-                .unwrap_or(error))
+/// Which file it is on this node, where programs are checked.
+fn identity(place: &Path) -> u64 {
+    let about = if mode_of_checks::is_on() {
+        std::fs::metadata(place).ok()
+    } else {
+        None
+    };
+    about.map_or(0, |about| about.dev().rotate_left(40) ^ about.ino())
+}
+
+/// Members that share a node have opened one file.
+fn same_file(exchange: &Messages, path: &str, said: &[Said]) -> Result<()> {
+    for (rank, [.., file]) in said.iter().enumerate() {
+        let is_beside = |other: &usize| exchange.node_of(*other) == exchange.node_of(rank);
+        let first = (0..rank).find(is_beside).filter(|first| said[*first][3] != *file);
+        if let Some(first) = first {
+            return Err(fail!(
+                NotSame,
+                "{path}: rank {rank} has opened another file than rank {first}"
+            ));
         }
+    }
+    Ok(())
+}
+
+fn opening(error: &std::io::Error) -> Failure {
+    Failure::new("open", error)
+}
+
+/// All are here, with the same mode of access, and arguments that are good: what they offer for a new communicator.
+fn meet(comm: &Comm, path: &str, amode: i32, checked: Result<()>) -> Result<Vec<u32>> {
+    check::same(comm, "MPI_File_open")?;
+    let error = checked.err();
+    let code = error.as_ref().map_or(0, |error| error.code().cast_unsigned());
+    let (said, _) = gather_both(comm, [comm.offer(), amode.cast_unsigned(), code])?;
+    verdict(
+        comm.rank() as usize,
+        path,
+        said.iter().map(|[.., code]| u64::from(*code)),
+        error,
+    )?;
+    match said.iter().position(|[_, theirs, _]| *theirs != said[0][1]) {
+        None => Ok(said.into_iter().map(|[offer, ..]| offer).collect()),
+        Some(rank) => Err(fail!(
+            NotSame,
+            "amode differs between ranks: rank {rank} has another one than rank 0"
+        )),
     }
 }
 
-fn word_of(error: &std::io::Error) -> u64 {
-    let failure = Failure::new("open", error);
-    u64::from((failure.class() as i32).cast_unsigned()) | u64::from(failure.errno.cast_unsigned()) << 32
+/// The arguments of `MPI_File_open` were refused: tell the other members. Blocks until all have called.
+#[cold]
+pub fn file_open_refused(comm: &Comm, error: Error) -> Error {
+    if comm.is_inter() {
+        return error;
+    }
+    meet(comm, "MPI_File_open", 0, Err(error.clone()))
+        .err()
+        .unwrap_or(error)
 }
 
 /// `MPI_File_open`: open a file together. Collective; blocks until all have called. If one cannot, all get its error.
@@ -130,18 +170,9 @@ pub fn file_open(comm: &Comm, filename: &CStr, amode: i32, info: Option<&Info>) 
     if comm.is_inter() {
         return Err(fail!(Comm, "comm={:?} is an intercommunicator", comm.handle()));
     }
-    check::same(comm, "MPI_File_open")?;
-    let checked = check_amode(amode);
-    let (offers, _) = gather_both(comm, [comm.offer(), amode.cast_unsigned()])?;
-    // All know it, and nobody goes on.
-    if let Some(rank) = offers.iter().position(|[_, theirs]| *theirs != offers[0][1]) {
-        return Err(fail!(
-            NotSame,
-            "amode differs between ranks: rank {rank} has another one than rank 0"
-        ));
-    }
-    checked?;
-    let own = comm.derive(offers.iter().map(|[offer, _]| *offer), Arc::clone(&comm.group), None)?;
+    let text: Box<str> = path_of(filename).to_string_lossy().into();
+    let offers = meet(comm, &text, amode, check_amode(amode))?;
+    let own = comm.derive(offers.into_iter(), Arc::clone(&comm.group), None)?;
     let comm = Arc::new(own);
     let exchange = Messages::new(&comm, 0);
     let mut hints = Hints::default();
@@ -149,8 +180,8 @@ pub fn file_open(comm: &Comm, filename: &CStr, amode: i32, info: Option<&Info>) 
         hints.set(&String::from_utf8_lossy(&key), &String::from_utf8_lossy(&value));
     }
     let path = path_of(filename);
-    let text: Box<str> = path.to_string_lossy().into();
-    let describe = |error: &std::io::Error| Failure::new("open", error).of(&text);
+    // Without a current directory the name is as good as the program's.
+    let place = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let create = match amode & mode::CREATE {
         0 => Create::Never,
         _ => Create::Missing,
@@ -159,25 +190,35 @@ pub fn file_open(comm: &Comm, filename: &CStr, amode: i32, info: Option<&Info>) 
     if amode & mode::EXCL != 0 && create == Create::Missing {
         // One makes it, then the others find it.
         if comm.rank() == 0 {
-            opened = Some(open(path, amode, &mut hints, Create::Always));
+            opened = Some(open(path, amode, &hints, Create::Always));
         }
-        let error = opened.as_ref().and_then(|opened| opened.as_ref().err());
-        let said = operation::drive(exchange.gather([error.map_or(0, word_of), 0, 0, 0]))??;
-        judge(&exchange, &text, &said, error.map(describe))?;
+        let failure = opened.as_ref().and_then(|opened| opened.as_ref().err()).map(opening);
+        let said = operation::drive(exchange.gather([told(None, failure)]))??;
+        let own = failure.map(|failure| failure.of(&text));
+        verdict(exchange.rank(), &text, said.iter().map(|[word]| *word), own)?;
     }
-    let opened = opened.unwrap_or_else(|| open(path, amode, &mut hints, create));
-    finish(comm, text, amode, hints, opened)
+    let opened = opened.unwrap_or_else(|| open(path, amode, &hints, create));
+    finish(comm, Name { text, place }, amode, hints, opened)
+}
+
+/// What a file is called.
+struct Name {
+    /// In messages.
+    text: Box<str>,
+    /// To the system, wherever the process goes.
+    place: PathBuf,
 }
 
 /// All tell how it went, and where the shared pointer is.
 fn finish(
     comm: Arc<Comm>,
-    path: Box<str>,
+    name: Name,
     amode: i32,
     hints: Hints,
     opened: std::io::Result<Arc<dyn Backend>>,
 ) -> Result<Handle<File>> {
     let exchange = Messages::new(&comm, 0);
+    let Name { text, place } = name;
     let node = |rank: i32| comm.peer(rank).map(node_of);
     let is_on_one_node = (0..comm.size()).all(|rank| node(rank) == node(0));
     let is_first = comm.rank() == 0;
@@ -186,82 +227,96 @@ fn finish(
         false => Ok(None),
     };
     let size = opened.as_ref().map_or(0, |file| file.size().unwrap_or(0));
-    let wrong = match (&opened, &word) {
-        (Err(error), _) => word_of(error),
-        (_, Err(error)) => u64::from(error.code().cast_unsigned()),
-        _ => 0,
-    };
+    let failure = opened.as_ref().err().map(opening);
+    let wrong = told(word.as_ref().err(), failure);
     let offset = word.as_ref().ok().copied().flatten();
-    let said: Result<Vec<Said>> = operation::drive(exchange.gather([wrong, offset.unwrap_or(0), size, 0]))?;
-    let own = match (&opened, &word) {
-        (Err(error), _) => Some(Failure::new("open", error).of(&path)),
-        (_, Err(error)) => Some(error.clone()),
-        _ => None,
-    };
-    let judged = said.and_then(|said| judge(&exchange, &path, &said, own).map(|()| said));
+    let said: Result<Vec<Said>> =
+        operation::drive(exchange.gather([wrong, offset.unwrap_or(0), size, identity(&place)]))?;
+    let own = word.err().or_else(|| failure.map(|failure| failure.of(&text)));
+    let judged = said.and_then(|said| {
+        verdict(exchange.rank(), &text, said.iter().map(|words| words[0]), own)?;
+        same_file(&exchange, &text, &said)?;
+        Ok(said)
+    });
     let said = judged.inspect_err(|_| _ = offset.map(shared::give_back))?;
-    let backend = opened.map_err(|error| Failure::new("open", &error).of(&path))?;
-    let shared = match is_on_one_node {
-        true => Shared::here(said[0][1], is_first)?,
-        false => Shared::away(&comm)?,
-    };
+    let backend = opened.map_err(|error| opening(&error).of(&text))?;
     let at = if amode & mode::APPEND != 0 {
         said[0][2] as i64
     } else {
         0
     };
-    let file = Arc::new(File {
-        comm,
-        path,
-        backend,
-        amode,
-        hints: Mutex::new(Arc::new(hints)),
-        seen: Mutex::new(Arc::new(Seen::bytes())),
-        pointer: AtomicI64::new(at),
-        shared,
-        is_atomic: AtomicBool::new(false),
-        split: Mutex::default(),
-        calls: AtomicU32::new(1),
-        errhandler: Mutex::new(errhandler::for_new_files()?),
-        handle: OnceLock::new(),
-    });
-    // The first rank to return may use the pointer: it is placed before.
-    if at != 0 || !is_on_one_node {
-        file.place_shared(at)?;
+    let path = text.clone();
+    let made = || -> Result<Handle<File>> {
+        let shared = match is_on_one_node {
+            true => Shared::here(said[0][1], is_first)?,
+            false => Shared::away(&comm)?,
+        };
+        if is_first && at != 0 {
+            shared.store(at)?;
+        }
+        let file = Arc::new(File {
+            comm: Arc::clone(&comm),
+            path,
+            place,
+            backend,
+            amode,
+            hints: Mutex::new(Arc::new(hints)),
+            seen: Mutex::new(Arc::new(Seen::bytes())),
+            pointer: AtomicI64::new(at),
+            shared,
+            is_atomic: AtomicBool::new(false),
+            is_written: AtomicBool::new(false),
+            written: Mutex::default(),
+            split: Mutex::default(),
+            calls: AtomicU32::new(1),
+            errhandler: Mutex::new(errhandler::for_new_files()?),
+            handle: OnceLock::new(),
+        });
+        let handle = File::table().insert(Arc::clone(&file))?;
+        // It was made here, so its handle is not set yet.
+        let _ = file.handle.set(handle);
+        Ok(handle)
+    };
+    let made = made();
+    // All have it, and the first rank to return may use the pointer: it is placed before.
+    let met = made.as_ref().map(drop).map_err(Clone::clone);
+    let met = operation::drive(agree(&exchange, &text, met)).and_then(|met| met);
+    if let Err(error) = met {
+        if let Ok(handle) = made {
+            drop(handle.remove("fh"));
+        }
+        // Where a member has died others may have it.
+        if let Some(offset) = offset.filter(|_| !error.is_failure()) {
+            shared::give_back(offset);
+        }
+        return Err(error);
     }
-    let handle = File::table().insert(Arc::clone(&file))?;
-    // It was made here, so its handle is not set yet.
-    let _ = file.handle.set(handle);
-    Ok(handle)
+    made
 }
 
-/// `MPI_File_close`: after all members have called. Collective; blocks until they have.
-pub fn file_close(handle: Handle<File>) -> Result<()> {
-    let file = handle.resolve("fh")?;
-    if locked(&file.split).is_some() {
-        return Err(fail!(
-            Io,
-            "{}: MPI_File_close while a split collective access is under way",
-            file.path
-        ));
-    }
-    liveness::forgive(file.same("file_close"))?;
-    // Where a member has died nobody waits for it.
-    let met = liveness::forgive(file.agree(Ok(())));
+/// `MPI_File_close`: brings what was written to the device, and closes after all members have called. Collective; blocks until they have, and as
+/// long as the device takes.
+///
+/// # Errors
+/// The handle is null once the file is closed, even if its data did not reach the device or it could not be deleted.
+pub fn file_close(fh: &mut Handle<File>) -> Result<()> {
+    let file = fh.resolve("fh")?;
+    // The file stays open on all members if one cannot close it. Where a member has died nobody waits for it.
+    let idle = file.check_not_split("MPI_File_close");
+    liveness::forgive(file.together("file_close", idle, "", 0))?;
     let freed = file.shared.free();
-    let deleted = match file.is(mode::DELETE_ON_CLOSE) {
-        true => {
-            let deleted = match file.comm.rank() {
-                0 => std::fs::remove_file(Path::new(OsStr::from_bytes(file.path.as_bytes()))),
-                _ => Ok(()),
-            };
-            let deleted = deleted.map_err(|error| file.failed(Failure::new("unlink", &error)));
-            liveness::forgive(file.agree(deleted))
+    let left = match file.is(mode::DELETE_ON_CLOSE) {
+        true if file.comm.rank() == 0 => {
+            std::fs::remove_file(&file.place).map_err(|error| Failure::new("unlink", &error))
         }
-        false => Ok(()),
+        false if file.is_written.load(Ordering::Relaxed) => whole("fsync", || file.backend.sync()),
+        _ => Ok(()),
     };
-    drop(handle.remove("fh")?);
-    met.and(liveness::forgive(freed)).and(deleted)
+    let left = left.map_err(|failure| file.failed(failure));
+    let met = liveness::forgive(file.agree(left.clone()));
+    let apart = liveness::forgive(file.check_overlaps());
+    drop(std::mem::replace(fh, Handle::NULL).remove("fh")?);
+    met.and(left).and(liveness::forgive(freed)).and(apart)
 }
 
 /// `MPI_File_delete`: of this name. Not collective.

@@ -7,6 +7,7 @@ use std::task::Poll;
 
 use isthmus_collective::poll_inside;
 use isthmus_engine::{Entered, rma, wait_until};
+use isthmus_io::OFFLOADED;
 use isthmus_io::memory::Memory;
 use isthmus_io::two_phase::{self, Part};
 use isthmus_io::worker;
@@ -36,6 +37,8 @@ pub(super) struct Access {
     pub file: Arc<File>,
     pub seen: Arc<Seen>,
     pub writes: bool,
+    /// The call that makes it, as in `file_write`.
+    pub call: &'static str,
     pub memory: Memory,
     /// Byte of the view's data.
     pub position: u64,
@@ -55,6 +58,7 @@ impl Access {
 
     fn run_alone(self) -> (Ended, Back) {
         let hints = self.file.hints();
+        self.file.is_written.fetch_or(self.writes, Ordering::Relaxed);
         let access = isthmus_io::independent::Access {
             file: &*self.file.backend,
             view: &self.seen.view,
@@ -62,7 +66,11 @@ impl Access {
             locked: self.file.locks(),
         };
         let done = match self.writes {
-            true => access.write(&self.memory, self.position).map(|()| self.memory.bytes()),
+            true => access.write(&self.memory, self.position).map(|()| {
+                let bytes = self.memory.bytes();
+                self.file.record(self.call, &self.seen.view, self.position, bytes);
+                bytes
+            }),
             false => access.read(&self.memory, self.position),
         };
         (
@@ -87,6 +95,7 @@ impl Access {
                     file: Arc::clone(file),
                     seen: file.seen(),
                     writes,
+                    call,
                     memory: Memory::owned(Vec::new()),
                     position: 0,
                     back: Back::Nothing,
@@ -100,6 +109,7 @@ impl Access {
             memory,
             position,
             back,
+            ..
         } = access;
         let future = async move {
             if check::is_on()
@@ -108,6 +118,7 @@ impl Access {
                 return (Err(error), memory);
             }
             let hints = file.hints();
+            file.is_written.fetch_or(writes, Ordering::Relaxed);
             let part = Part {
                 file: &*file.backend,
                 path: &file.path,
@@ -119,7 +130,9 @@ impl Access {
                 refused,
             };
             let done = match writes {
-                true => two_phase::write(&exchange, part).await,
+                true => two_phase::write(&exchange, part)
+                    .await
+                    .inspect(|bytes| file.record(call, &seen.view, position, *bytes)),
                 false => two_phase::read(&exchange, part).await,
             };
             (done, memory)
@@ -151,9 +164,6 @@ impl Access {
         Pending::new(Stage::Elsewhere(slot), file).launch()
     }
 }
-
-/// Bytes of an access from which on another thread makes it: shorter ones take less time than it takes to hand them over.
-const OFFLOADED: u64 = 256 << 10;
 
 /// Where the thread that makes an access says how it ended.
 #[derive(Default)]
@@ -200,6 +210,11 @@ impl Pending {
             self.advance(inside);
             Ok(Work::Other(Box::new(self)))
         })
+    }
+
+    /// Begin it, and leave it to itself: nobody waits for it here, but others do.
+    pub fn detach(self) {
+        request::detach(Box::new(self));
     }
 
     /// The error of the request: the file's error handler is to hear of it.

@@ -39,9 +39,26 @@ impl File {
         }
     }
 
-    /// Where the individual pointer is, and move it on by so many etypes.
-    pub(super) fn take_pointer(&self, etypes: i64) -> i64 {
-        self.pointer.fetch_add(etypes, Ordering::Relaxed)
+    /// Where the individual pointer is, and move it on by so many etypes if `check` finds nothing wrong with the place.
+    pub(super) fn take_pointer(&self, etypes: i64, check: impl Fn(i64) -> Result<u64>) -> Result<u64> {
+        let mut at = self.pointer.load(Ordering::Relaxed);
+        loop {
+            let position = check(at)?;
+            let moved = self
+                .pointer
+                .compare_exchange_weak(at, at + etypes, Ordering::Relaxed, Ordering::Relaxed);
+            match moved {
+                Ok(_) => return Ok(position),
+                Err(now) => at = now,
+            }
+        }
+    }
+
+    /// As [`Self::take_pointer`], of the shared pointer.
+    pub(super) fn take_shared(&self, etypes: i64, check: impl Fn(i64) -> Result<u64>) -> Result<u64> {
+        let at = self.shared.advance(etypes)?;
+        // Others who have moved it on from there meanwhile are refused as well, and move it back.
+        check(at).or_else(|error| self.shared.advance(-etypes).and(Err(error)))
     }
 
     /// Place the shared pointer. All members call; blocks until it is there.
@@ -70,12 +87,12 @@ pub fn file_get_position(fh: &File) -> Result<i64> {
 
 /// `MPI_File_seek_shared`: move the shared pointer. Collective; the arguments must be the same everywhere. Blocks until all have called.
 pub fn file_seek_shared(fh: &File, offset: i64, whence: i32) -> Result<()> {
-    fh.same("file_seek_shared")?;
+    let to = offset as u64 ^ (whence as u64) << 48;
+    fh.together("file_seek_shared", Ok(()), "the place to seek", to)?;
+    // Now that all have called, none of them moves the pointer or the end of the file.
     let to = fh.sought(offset, whence, || fh.shared.load());
     fh.agree(to.as_ref().map(drop).map_err(Clone::clone))?;
-    let to = to?;
-    fh.agree_on("the place to seek", offset as u64 ^ (whence as u64) << 48)?;
-    fh.place_shared(to)
+    fh.place_shared(to?)
 }
 
 /// `MPI_File_get_position_shared`: the shared pointer.
@@ -95,5 +112,6 @@ pub fn file_get_byte_offset(fh: &File, offset: i64) -> Result<i64> {
     }
     let position = (offset as u64).checked_mul(view.etype());
     let position = position.ok_or_else(|| fail!(Arg, "offset={offset} exceeds 64 bits"))?;
-    Ok(view.offset_of(position) as i64)
+    let offset_of = i64::try_from(view.offset_of(position));
+    offset_of.map_err(|_| fail!(Arg, "offset={offset} lies beyond what a file can have"))
 }

@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering;
 
 use isthmus_io::backend::whole;
 use isthmus_io::independent::size;
-use isthmus_io::two_phase::{Exchange, aggregators};
+use isthmus_io::two_phase::aggregators;
 
-use super::{File, locked, operation};
+use super::{File, locked};
 use crate::error::Result;
 use crate::fail;
 use crate::group::Group;
@@ -24,45 +24,29 @@ impl File {
         }
     }
 
-    /// Fails on all if not all have the same. Blocks until all have called.
-    pub(super) fn agree_on(&self, what: &str, own: u64) -> Result<()> {
-        let exchange = self.meet();
-        let said = operation::drive(exchange.gather([own]))??;
-        match said.iter().position(|[theirs]| *theirs != said[0][0]) {
-            None => Ok(()),
-            Some(rank) => Err(fail!(
-                NotSame,
-                "{}: {what} differs between ranks: rank {rank} has another one than rank 0",
-                self.path
-            )),
-        }
-    }
-
-    /// What rank 0 does for all. Blocks until it is done.
+    /// What rank 0 does for all with a size that all must have given. Blocks until it is done.
     fn by_first(
         &self,
-        checked: Result<()>,
-        call: &'static str,
+        call: &str,
+        size: i64,
+        name: &'static str,
         act: impl FnMut() -> std::io::Result<()>,
     ) -> Result<()> {
         // All must have come: what they did before is not to meet what is done now.
-        self.agree(checked)?;
+        self.together(call, self.check_size(call, size), "size", size as u64)?;
         let done = match self.comm.rank() {
-            0 => whole(call, act),
+            0 => whole(name, act),
             _ => Ok(()),
         };
         self.agree(done.map_err(|failure| self.failed(failure)))
     }
 
-    fn check_size(&self, size: i64) -> Result<()> {
+    fn check_size(&self, call: &str, size: i64) -> Result<()> {
         self.check_writable()?;
         if size < 0 {
             return Err(fail!(Arg, "size={size} is negative"));
         }
-        if locked(&self.split).is_some() {
-            return Err(fail!(Io, "{}: a split collective access is under way", self.path));
-        }
-        Ok(())
+        self.check_not_split(call)
     }
 }
 
@@ -74,37 +58,29 @@ pub fn file_get_size(fh: &File) -> Result<i64> {
 
 /// `MPI_File_set_size`: cut the file, or have it end in zeros, at so many bytes. Collective; blocks until it is done.
 pub fn file_set_size(fh: &File, size: i64) -> Result<()> {
-    fh.same("file_set_size")?;
-    fh.by_first(fh.check_size(size), "ftruncate", || fh.backend.resize(size as u64))?;
-    fh.agree_on("size", size as u64)
+    fh.by_first("file_set_size", size, "ftruncate", || fh.backend.resize(size as u64))
 }
 
 /// `MPI_File_preallocate`: have room for the first bytes. Collective; blocks until it is done.
 pub fn file_preallocate(fh: &File, size: i64) -> Result<()> {
-    fh.same("file_preallocate")?;
-    fh.by_first(fh.check_size(size), "fallocate", || match size {
+    fh.by_first("file_preallocate", size, "fallocate", || match size {
         0 => Ok(()),
         bytes => fh.backend.allocate(bytes as u64),
-    })?;
-    fh.agree_on("size", size as u64)
+    })
 }
 
 /// `MPI_File_sync`: bring what was written to the device, and see what others have brought there. Collective; blocks as long as the device
 /// takes.
 pub fn file_sync(fh: &File) -> Result<()> {
-    fh.same("file_sync")?;
-    let checked = match &*locked(&fh.split) {
-        Some(_) => Err(fail!(Io, "{}: a split collective access is under way", fh.path)),
-        None => Ok(()),
-    };
-    let done = checked.and_then(|()| whole("fsync", || fh.backend.sync()).map_err(|failure| fh.failed(failure)));
-    fh.agree(done)
+    fh.together("file_sync", fh.check_not_split("file_sync"), "", 0)?;
+    let done = whole("fsync", || fh.backend.sync());
+    fh.agree(done.map_err(|failure| fh.failed(failure)))?;
+    fh.check_overlaps()
 }
 
 /// `MPI_File_set_atomicity`: are accesses atomic from now on? Collective; must be the same everywhere. Blocks until all have called.
 pub fn file_set_atomicity(fh: &File, flag: bool) -> Result<()> {
-    fh.same("file_set_atomicity")?;
-    fh.agree_on("flag", u64::from(flag))?;
+    fh.together("file_set_atomicity", Ok(()), "flag", u64::from(flag))?;
     fh.is_atomic.store(flag, Ordering::Relaxed);
     Ok(())
 }
@@ -124,8 +100,10 @@ pub fn file_get_group(fh: &File) -> Result<Handle<Group>> {
     Group::table().insert(Arc::clone(&fh.comm.group))
 }
 
-/// `MPI_File_set_info`: hints from now on. Those that we do not know are ignored, others keep their values.
+/// `MPI_File_set_info`: hints from now on. Those that we do not know are ignored, others keep their values. Collective; where programs are checked,
+/// it blocks until all have called.
 pub fn file_set_info(fh: &File, info: Option<&Info>) -> Result<()> {
+    fh.same("file_set_info")?;
     if let Some(info) = info {
         fh.take_hints(info);
     }
@@ -135,7 +113,8 @@ pub fn file_set_info(fh: &File, info: Option<&Info>) -> Result<()> {
 /// `MPI_File_get_info`: all hints that we know, with the values in force. To be freed by the caller.
 pub fn file_get_info(fh: &File) -> Result<Handle<Info>> {
     let hints = fh.hints();
-    let mut pairs = hints.pairs(aggregators(&fh.exchange(), &hints));
+    let layout = fh.backend.layout();
+    let mut pairs = hints.pairs(aggregators(&fh.exchange(), &hints, layout), layout);
     pairs.push(("filename".to_owned(), fh.path.to_string()));
     Info::from_pairs(pairs).publish()
 }

@@ -68,9 +68,37 @@ impl Seen {
         })
     }
 
+    /// What must be the same on all members, in a word: the size of the etype in the file, and the representation.
+    fn of_all(&self) -> u64 {
+        // FNV-1a.
+        let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+        let name = self.datarep.name().bytes();
+        name.chain(self.view.etype().to_ne_bytes())
+            .fold(0xcbf2_9ce4_8422_2325, mix)
+    }
+
     /// Bytes of an etype in memory.
     pub fn etype_size(&self) -> i64 {
         self.etype.size()
+    }
+}
+
+impl File {
+    /// Where the shared pointer is, in bytes of the file.
+    fn shared_displacement(&self) -> Result<i64> {
+        let (seen, etypes) = (self.seen(), self.shared.load()?);
+        if seen.view.is_empty() {
+            return Ok(seen.displacement);
+        }
+        let position = (etypes as u64).checked_mul(seen.view.etype());
+        let offset = position.and_then(|position| i64::try_from(seen.view.offset_of(position)).ok());
+        offset.ok_or_else(|| {
+            fail!(
+                Arg,
+                "{}: the shared pointer lies beyond what a file can have",
+                self.path
+            )
+        })
     }
 }
 
@@ -84,15 +112,11 @@ pub fn file_set_view(
     datarep: &CStr,
     info: Option<&Info>,
 ) -> Result<()> {
-    let see = || -> Result<Seen> {
-        if locked(&fh.split).is_some() {
-            return Err(fail!(Io, "{}: a split collective access is under way", fh.path));
-        }
+    // `now` is where the shared pointer is, for files that have no other displacement.
+    let see = |now: i64| -> Result<Seen> {
+        fh.check_not_split("file_set_view")?;
         let disp = match disp {
-            current if DISPLACEMENT_CURRENT.contains(&current) && fh.is(mode::SEQUENTIAL) => {
-                let seen = fh.seen();
-                seen.view.offset_of(fh.shared.load()? as u64 * seen.view.etype()) as i64
-            }
+            current if DISPLACEMENT_CURRENT.contains(&current) && fh.is(mode::SEQUENTIAL) => now,
             current if DISPLACEMENT_CURRENT.contains(&current) => {
                 return Err(fail!(
                     Arg,
@@ -119,12 +143,17 @@ pub fn file_set_view(
         }
         Ok(seen)
     };
-    fh.same("file_set_view")?;
-    let seen = see();
-    let said = seen.as_ref().map_or(0, |seen| seen.etype_size() as u64);
-    fh.agree(seen.as_ref().map(drop).map_err(Clone::clone))?;
-    let seen = seen?;
-    fh.agree_on("the size of etype", said)?;
+    let seen = see(0);
+    let said = seen.as_ref().map_or(0, Seen::of_all);
+    let checked = seen.as_ref().map(drop).map_err(Clone::clone);
+    fh.together("file_set_view", checked, "the size of etype or datarep", said)?;
+    let mut seen = seen?;
+    if fh.is(mode::SEQUENTIAL) {
+        // Now that all have called, none of them moves the pointer.
+        let placed = fh.shared_displacement().and_then(see);
+        fh.agree(placed.as_ref().map(drop).map_err(Clone::clone))?;
+        seen = placed?;
+    }
     if let Some(info) = info {
         fh.take_hints(info);
     }

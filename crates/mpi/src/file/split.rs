@@ -53,10 +53,10 @@ impl File {
         let whence = match how.by {
             By::Offset => Whence::At(offset),
             By::Pointer => Whence::Individual,
-            By::Order => self.in_order(call, elements, how.writes)?,
+            By::Order => self.in_order(call, self.ordered_etypes(elements, how.writes))?,
         };
         // SAFETY: the caller's promise.
-        let part = unsafe { self.part(whence, elements, how.writes) };
+        let part = unsafe { self.part(call, whence, elements, how.writes) };
         // One that is under way stays; the call that must not be fails on all members alike, as all have one under way.
         if locked(&self.split).is_some() {
             return part.map(drop);
@@ -91,7 +91,7 @@ impl File {
         let mut request = split.request;
         *place = None;
         drop(place);
-        wait(&mut request)
+        self.agree_on_conversion(how.writes, wait(&mut request))
     }
 }
 

@@ -3,7 +3,7 @@
 use isthmus_engine::{Entered, enter, wait_until};
 
 use super::finish::finish;
-use super::{Look, Plain, REQUEST_NULL, REQUESTS, Request, Work, generalized, look, scope_inside, with_comm};
+use super::{Look, Operation, Plain, REQUEST_NULL, REQUESTS, Request, Work, generalized, look, scope_inside, with_comm};
 use crate::check::{self, sites};
 use crate::error::Result;
 use crate::fail;
@@ -58,6 +58,13 @@ pub fn request_free(request: Handle<Request>) -> Result<()> {
         _ => {}
     }
     Ok(())
+}
+
+/// Let an operation without a request go on by itself, until it ends.
+pub(crate) fn detach(operation: Box<dyn Operation>) {
+    let mut inside = enter();
+    REQUESTS.get(&mut inside).orphans.push(operation);
+    bury_orphans(&mut inside);
 }
 
 fn free_plain(inside: &mut Entered, plain: Plain) {

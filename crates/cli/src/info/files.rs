@@ -1,0 +1,54 @@
+//! How accesses to files go, as `isthmus info --protocols` says.
+
+use isthmus_io::hints::Hints;
+use isthmus_io::two_phase::{LONG, usual_aggregators};
+use isthmus_io::{OFFLOADED, independent};
+
+use crate::show;
+
+/// The rows: which access, and how it is made, in a job of so many ranks on this node.
+pub(super) fn rows(ranks: u32) -> Vec<Vec<String>> {
+    let hints = Hints::default();
+    let (long, buffer) = (show::bytes(LONG), show::bytes(hints.cb_buffer));
+    let row = |access: String, how: String| vec![access, how];
+    vec![
+        row("of one rank, in a row".to_owned(), "pread, pwrite".to_owned()),
+        row(
+            format!("of one rank, pieces below {}", show::bytes(independent::LONG)),
+            format!(
+                "reads with what lies between, if that is at most {} times as much, {} at a time; writes piece by piece",
+                independent::WORTH - 1,
+                show::bytes(hints.read_buffer)
+            ),
+        ),
+        row(
+            format!("of all ranks, pieces of {long} and more, or apart"),
+            "each rank its own".to_owned(),
+        ),
+        row(
+            "of all ranks, shorter pieces in turn".to_owned(),
+            format!(
+                "through {} of {ranks} ranks (cb_nodes, or stripes of the file), {buffer} at a time (cb_buffer_size)",
+                usual_aggregators(ranks as usize, 1)
+            ),
+        ),
+        row(
+            format!("non-blocking, of one rank, from {} on", show::bytes(OFFLOADED)),
+            "by a thread, while the program computes".to_owned(),
+        ),
+        row(
+            "in atomic mode, or on NFS".to_owned(),
+            "each rank its own, its bytes locked (fcntl)".to_owned(),
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_number_of_aggregators_is_told() {
+        let rows = super::rows(8);
+        assert!(rows.iter().any(|row| row[1].starts_with("through 2 of 8 ranks")));
+        assert!(rows.iter().any(|row| row[0].contains("pieces of 16")));
+    }
+}
