@@ -11,7 +11,9 @@ subroutine buffers
   integer, pointer :: memory(:)
   COMM :: comm
   REQUEST :: q
+#if !defined(OLD)
   SESSION :: session
+#endif
   INFO :: info
   type(C_PTR) :: address
   ADDRESS :: place

@@ -22,12 +22,14 @@ contains
     integer :: code
     call seen(code)
   end subroutine
+#if !defined(OLD)
   subroutine of_session(object, code)
     SESSION :: object
     integer :: code
     CHECK(object /= MPI_SESSION_NULL)
     call seen(code)
   end subroutine
+#endif
   subroutine seen(code)
     integer, intent(in) :: code
     integer :: error
@@ -47,7 +49,9 @@ subroutine errors
   COMM :: comm
   WIN :: w
   FILE_ :: f
+#if !defined(OLD)
   SESSION :: session
+#endif
   ERRHANDLER :: handler, found
   family = 'errors'
   call MPI_Error_class(MPI_SUCCESS, class, ierr); OK
@@ -113,6 +117,7 @@ subroutine errors
   CHECK(times == 6 .and. class_of_error == class)
   call MPI_File_set_errhandler(f, MPI_ERRORS_RETURN, ierr); OK
   call MPI_Errhandler_free(handler, ierr); OK
+#if !defined(OLD)
   ! Sessions.
   call MPI_Session_create_errhandler(of_session, handler, ierr); OK
   call MPI_Session_init(MPI_INFO_NULL, handler, session, ierr); OK
@@ -125,7 +130,6 @@ subroutine errors
   call MPI_Errhandler_free(handler, ierr); OK
   call MPI_Session_finalize(session, ierr); OK
   CHECK(session == MPI_SESSION_NULL)
-#if !defined(OLD)
   call MPI_Remove_error_string(code, ierr); OK
   call MPI_Remove_error_code(code, ierr); OK
   call MPI_Remove_error_class(class, ierr); OK

@@ -62,26 +62,26 @@ subroutine files
     call MPI_File_seek_shared(f, 0_fk, MPI_SEEK_SET, ierr); OK
     select case (way)
     case (1)
-      call MPI_File_write_at(f, here, a, 4_nk, MPI_INTEGER, s, ierr); OK
+      call MPI_File_write_at(f, here, a, 4_nf, MPI_INTEGER, s, ierr); OK
     case (2)
-      call MPI_File_write_at_all(f, here, a, 4_nk, MPI_INTEGER, s, ierr); OK
+      call MPI_File_write_at_all(f, here, a, 4_nf, MPI_INTEGER, s, ierr); OK
     case (3)
-      call MPI_File_iwrite_at(f, here, a, 4_nk, MPI_INTEGER, q, ierr); OK
+      call MPI_File_iwrite_at(f, here, a, 4_nf, MPI_INTEGER, q, ierr); OK
     case (4)
-      call MPI_File_iwrite_at_all(f, here, a, 4_nk, MPI_INTEGER, q, ierr); OK
+      call MPI_File_iwrite_at_all(f, here, a, 4_nf, MPI_INTEGER, q, ierr); OK
     case (5)
-      call MPI_File_write(f, a, 4_nk, MPI_INTEGER, s, ierr); OK
+      call MPI_File_write(f, a, 4_nf, MPI_INTEGER, s, ierr); OK
     case (6)
-      call MPI_File_write_all(f, a, 4_nk, MPI_INTEGER, s, ierr); OK
+      call MPI_File_write_all(f, a, 4_nf, MPI_INTEGER, s, ierr); OK
     case (7)
-      call MPI_File_iwrite(f, a, 4_nk, MPI_INTEGER, q, ierr); OK
+      call MPI_File_iwrite(f, a, 4_nf, MPI_INTEGER, q, ierr); OK
     case (8)
-      call MPI_File_iwrite_all(f, a, 4_nk, MPI_INTEGER, q, ierr); OK
+      call MPI_File_iwrite_all(f, a, 4_nf, MPI_INTEGER, q, ierr); OK
     case (9)
-      call MPI_File_write_at_all_begin(f, here, a, 4_nk, MPI_INTEGER, ierr); OK
+      call MPI_File_write_at_all_begin(f, here, a, 4_nf, MPI_INTEGER, ierr); OK
       call MPI_File_write_at_all_end(f, a, s, ierr); OK
     case (10)
-      call MPI_File_write_all_begin(f, a, 4_nk, MPI_INTEGER, ierr); OK
+      call MPI_File_write_all_begin(f, a, 4_nf, MPI_INTEGER, ierr); OK
       call MPI_File_write_all_end(f, a, s, ierr); OK
     end select
     if (q /= MPI_REQUEST_NULL) then
@@ -94,26 +94,26 @@ subroutine files
     call MPI_File_seek(f, here, MPI_SEEK_SET, ierr); OK
     select case (way)
     case (1)
-      call MPI_File_read_at(f, here, b, 4_nk, MPI_INTEGER, s, ierr); OK
+      call MPI_File_read_at(f, here, b, 4_nf, MPI_INTEGER, s, ierr); OK
     case (2)
-      call MPI_File_read_at_all(f, here, b, 4_nk, MPI_INTEGER, s, ierr); OK
+      call MPI_File_read_at_all(f, here, b, 4_nf, MPI_INTEGER, s, ierr); OK
     case (3)
-      call MPI_File_iread_at(f, here, b, 4_nk, MPI_INTEGER, q, ierr); OK
+      call MPI_File_iread_at(f, here, b, 4_nf, MPI_INTEGER, q, ierr); OK
     case (4)
-      call MPI_File_iread_at_all(f, here, b, 4_nk, MPI_INTEGER, q, ierr); OK
+      call MPI_File_iread_at_all(f, here, b, 4_nf, MPI_INTEGER, q, ierr); OK
     case (5)
-      call MPI_File_read(f, b, 4_nk, MPI_INTEGER, s, ierr); OK
+      call MPI_File_read(f, b, 4_nf, MPI_INTEGER, s, ierr); OK
     case (6)
-      call MPI_File_read_all(f, b, 4_nk, MPI_INTEGER, s, ierr); OK
+      call MPI_File_read_all(f, b, 4_nf, MPI_INTEGER, s, ierr); OK
     case (7)
-      call MPI_File_iread(f, b, 4_nk, MPI_INTEGER, q, ierr); OK
+      call MPI_File_iread(f, b, 4_nf, MPI_INTEGER, q, ierr); OK
     case (8)
-      call MPI_File_iread_all(f, b, 4_nk, MPI_INTEGER, q, ierr); OK
+      call MPI_File_iread_all(f, b, 4_nf, MPI_INTEGER, q, ierr); OK
     case (9)
-      call MPI_File_read_at_all_begin(f, here, b, 4_nk, MPI_INTEGER, ierr); OK
+      call MPI_File_read_at_all_begin(f, here, b, 4_nf, MPI_INTEGER, ierr); OK
       call MPI_File_read_at_all_end(f, b, s, ierr); OK
     case (10)
-      call MPI_File_read_all_begin(f, b, 4_nk, MPI_INTEGER, ierr); OK
+      call MPI_File_read_all_begin(f, b, 4_nf, MPI_INTEGER, ierr); OK
       call MPI_File_read_all_end(f, b, s, ierr); OK
     end select
     if (q /= MPI_REQUEST_NULL) then
@@ -135,14 +135,14 @@ subroutine files
     call MPI_File_seek_shared(f, 0_fk, MPI_SEEK_SET, ierr); OK
     select case (way)
     case (1)
-      call MPI_File_write_ordered(f, a, 4_nk, MPI_INTEGER, s, ierr); OK
+      call MPI_File_write_ordered(f, a, 4_nf, MPI_INTEGER, s, ierr); OK
     case (2)
-      call MPI_File_write_ordered_begin(f, a, 4_nk, MPI_INTEGER, ierr); OK
+      call MPI_File_write_ordered_begin(f, a, 4_nf, MPI_INTEGER, ierr); OK
       call MPI_File_write_ordered_end(f, a, s, ierr); OK
     case (3)
-      call MPI_File_write_shared(f, a, 4_nk, MPI_INTEGER, s, ierr); OK
+      call MPI_File_write_shared(f, a, 4_nf, MPI_INTEGER, s, ierr); OK
     case (4)
-      call MPI_File_iwrite_shared(f, a, 4_nk, MPI_INTEGER, q, ierr); OK
+      call MPI_File_iwrite_shared(f, a, 4_nf, MPI_INTEGER, q, ierr); OK
       call MPI_Wait(q, s, ierr); OK
     end select
     call meet()
@@ -152,14 +152,14 @@ subroutine files
     call MPI_File_seek_shared(f, 0_fk, MPI_SEEK_SET, ierr); OK
     select case (way)
     case (1)
-      call MPI_File_read_ordered(f, b, 4_nk, MPI_INTEGER, s, ierr); OK
+      call MPI_File_read_ordered(f, b, 4_nf, MPI_INTEGER, s, ierr); OK
     case (2)
-      call MPI_File_read_ordered_begin(f, b, 4_nk, MPI_INTEGER, ierr); OK
+      call MPI_File_read_ordered_begin(f, b, 4_nf, MPI_INTEGER, ierr); OK
       call MPI_File_read_ordered_end(f, b, s, ierr); OK
     case (3)
-      call MPI_File_read_shared(f, b, 4_nk, MPI_INTEGER, s, ierr); OK
+      call MPI_File_read_shared(f, b, 4_nf, MPI_INTEGER, s, ierr); OK
     case (4)
-      call MPI_File_iread_shared(f, b, 4_nk, MPI_INTEGER, q, ierr); OK
+      call MPI_File_iread_shared(f, b, 4_nf, MPI_INTEGER, q, ierr); OK
       call MPI_Wait(q, s, ierr); OK
     end select
     call MPI_F_sync_reg(b)

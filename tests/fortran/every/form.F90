@@ -16,6 +16,12 @@ module form
 #else
   integer, parameter :: nk = kind(1)
 #endif
+  ! Counts of procedures that MPICH 4.0 has for small ones only.
+#if defined(OLD)
+  integer, parameter :: nf = kind(1)
+#else
+  integer, parameter :: nf = nk
+#endif
   integer, parameter :: ak = MPI_ADDRESS_KIND, xk = MPI_COUNT_KIND, fk = MPI_OFFSET_KIND
   integer :: rank = -1, ranks, next, last, ierr = -1, checks = 0, calls = 0
   character(len=40) :: family = ' '

@@ -10,7 +10,7 @@ contains
 #if defined(F08)
   subroutine first_odd(invec, inoutvec, n, of)
     type(C_PTR), value :: invec, inoutvec
-    integer(nk) :: n
+    integer(nf) :: n
     type(MPI_Datatype) :: of
     integer, pointer :: a(:), b(:)
     call c_f_pointer(invec, a, [n])
@@ -30,7 +30,7 @@ contains
     integer :: error
     STATUS(s)
     CHECK(extra == 99)
-    call MPI_Status_set_elements(s, MPI_INTEGER, 3_nk, error)
+    call MPI_Status_set_elements(s, MPI_INTEGER, 3_nf, error)
     call MPI_Status_set_cancelled(s, cancels > 0, error)
     SOURCE(s) = MPI_UNDEFINED
     TAG(s) = 77
@@ -74,7 +74,7 @@ subroutine operations
   STATUS(s)
   DATATYPE :: t
   family = 'operations'
-#if defined(LARGE)
+#if defined(LARGE) && !defined(OLD)
   call MPI_Op_create_c(first_odd, .false., op_of_ours, ierr); OK
 #else
   call MPI_Op_create(first_odd, .false., op_of_ours, ierr); OK
@@ -109,7 +109,7 @@ subroutine operations
   family = 'representations'
 #if defined(LARGE) && !defined(OLD)
   call MPI_Register_datarep_c('large of ours', MPI_CONVERSION_FN_NULL_C, MPI_CONVERSION_FN_NULL_C, extent_in_file, 3_ak, ierr); OK
-#elif !defined(LARGE)
+#elif !defined(OLD) || defined(INCLUDE)
   call MPI_Register_datarep('of ours', MPI_CONVERSION_FN_NULL, MPI_CONVERSION_FN_NULL, extent_in_file, 3_ak, ierr); OK
 #endif
   t = MPI_DATATYPE_NULL

@@ -149,10 +149,12 @@ subroutine point_to_point
     call MPI_Pready(0, both(1), ierr); OK
     call MPI_Pready_range(1, 2, both(1), ierr); OK
     call MPI_Pready_list(2, [4, 3], both(1), ierr); OK
+#if !(defined(OLD) && defined(MODULE))
     flag = .false.
     do while (.not. flag)
       call MPI_Parrived(both(2), 1, flag, ierr); OK
     end do
+#endif
     call MPI_Waitall(2, both, MPI_STATUSES_IGNORE, ierr); OK
     call got(10)
   end do

@@ -105,7 +105,7 @@ subroutine requests
   call MPI_Test_cancelled(s, flag, ierr); OK
   CHECK(flag)
   ! Statuses that the program writes.
-  call MPI_Status_set_elements(s, MPI_INTEGER, 3_nk, ierr); OK
+  call MPI_Status_set_elements(s, MPI_INTEGER, 3_nf, ierr); OK
   call MPI_Get_count(s, MPI_INTEGER, count, ierr); OK
   CHECK(count == 3)
   call MPI_Status_set_elements_x(s, MPI_INTEGER, 4_xk, ierr); OK
@@ -137,7 +137,7 @@ subroutine requests
 #else
   old = s
   CHECK(old(MPI_SOURCE) == SOURCE(s))
-#if defined(MODULE)
+#if defined(MODULE) && !defined(OLD)
   call MPI_Status_f2f08(s, new, ierr); OK
   CHECK(new%MPI_SOURCE == SOURCE(s))
   new%MPI_TAG = 15

@@ -3,6 +3,7 @@
 subroutine sessions
   use form
   implicit none
+#if !defined(OLD)
   integer :: n, length, i, total
   logical :: flag
   character(len=MPI_MAX_PSET_NAME_LEN) :: name
@@ -27,12 +28,8 @@ subroutine sessions
   end do
   CHECK(flag)
   call MPI_Session_get_pset_info(session, 'mpi://WORLD  ', info, ierr); OK
-#if defined(OLD)
-  call MPI_Info_get(info, 'mpi_size', 20, text, flag, ierr); OK
-#else
   length = 20
   call MPI_Info_get_string(info, 'mpi_size', length, text, flag, ierr); OK
-#endif
   CHECK(flag)
   read (text, *) n
   CHECK(n == ranks)
@@ -58,4 +55,5 @@ subroutine sessions
   call MPI_Group_free(g, ierr); OK
   call MPI_Session_finalize(session, ierr); OK
   CHECK(session == MPI_SESSION_NULL)
+#endif
 end subroutine
