@@ -1,7 +1,8 @@
-//! Fortran: every program of `tests/fortran` whose first line says `! ranks: 1 2 4`, compiled by our mpifort; the wrapper; modules for a second compiler.
-//! Without gfortran they count as ignored.
+//! Fortran: every program of `tests/fortran` whose first line says `! ranks: 1 2 4`, compiled by our mpifort; calls of every procedure; the wrapper;
+//! modules for a second compiler. Without gfortran they count as ignored.
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, ensure};
@@ -18,6 +19,16 @@ fn main() -> ExitCode {
         trial("no_conversion_has_many_names", allowed, no_conversion),
         trial("pkg_config", Ok(()), pkg_config),
     ];
+    trials.push(trial("others_modules_are_refused", allowed, others_modules));
+    trials.push(trial("every_procedure_in_include", allowed, || {
+        every("INCLUDE", &["-DINCLUDE"])
+    }));
+    trials.push(trial("every_procedure_in_module", allowed, || {
+        every("MODULE", &["-DMODULE"])
+    }));
+    trials.push(trial("every_procedure_in_f08", allowed, || {
+        every("F08", &["-DF08", "-DF08 -DLARGE"])
+    }));
     match programs() {
         Ok(programs) => trials.extend(programs.into_iter().map(|(source, ranks)| {
             let title = format!("{source} on {ranks}");
@@ -46,6 +57,9 @@ fn programs() -> Result<Vec<(String, String)>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder().join("fortran"))? {
         let path = entry?.path();
+        if path.is_dir() {
+            continue;
+        }
         let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if let Some(ranks) = text.strip_prefix("! ranks:").and_then(|rest| rest.lines().next()) {
@@ -61,7 +75,7 @@ fn programs() -> Result<Vec<(String, String)>> {
 fn compile(source: &str, name: &str) -> Result<PathBuf> {
     let program = scratch("fortran")?.join(name);
     Run::program(command("mpifort"))
-        .words("-O1 -g -o")
+        .words("-O1 -g -ffree-line-length-none -o")
         .arg(&program)
         .arg(folder().join("fortran").join(source))
         .succeed()?;
@@ -70,7 +84,164 @@ fn compile(source: &str, name: &str) -> Result<PathBuf> {
 
 fn run(source: &str, ranks: &str) -> Result<()> {
     let program = compile(source, &format!("{source}.{ranks}"))?;
-    Run::mpiexec("-n").words(ranks).arg(program).succeed().map(drop)
+    // Some make a file.
+    let file = program.with_extension(format!("{ranks}.data"));
+    Run::mpiexec("-n")
+        .words(ranks)
+        .arg(program)
+        .arg(file)
+        .succeed()
+        .map(drop)
+}
+
+/// Every procedure of the library is called by `tests/fortran/every` in this form, compiled with each of the `flags`, on 1, 2 and 4 ranks, or is in
+/// `not_called.txt` with a reason.
+fn every(form: &str, flags: &[&str]) -> Result<()> {
+    let mut called = BTreeSet::new();
+    for flags in flags {
+        let name = format!("every{}", flags.replace(" -D", "-"));
+        let program = scratch("fortran")?.join(name);
+        let folder = folder().join("fortran/every");
+        let mut compile = Run::program(command("mpifort"))
+            .words("-cpp -O0 -g -w -ffree-line-length-none")
+            .words(flags)
+            .arg("-J")
+            .arg(scratch(&format!("fortran/modules{}", flags.replace(' ', "")))?)
+            .arg("-o")
+            .arg(&program);
+        for source in families(&folder)? {
+            compile = compile.arg(source);
+        }
+        compile.succeed()?;
+        called.extend(symbols(&program, "--undefined-only")?);
+        let file = program.with_extension("data");
+        for ranks in ["1", "2", "4"] {
+            let said = Run::mpiexec("-n").words(ranks).arg(&program).arg(&file).succeed()?.out;
+            ensure!(said.contains("right: "), "{form} on {ranks}: {said}");
+        }
+    }
+    let library = prefix().join("lib/libmpifort_abi.so.1");
+    let not_called = std::fs::read_to_string(folder().join("fortran/every/not_called.txt"))?;
+    let mut excused = BTreeSet::new();
+    for line in not_called
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.is_empty())
+    {
+        let (names, reason) = line.split_once(": ").context("not_called.txt: `NAME NAME: reason`")?;
+        ensure!(!reason.is_empty(), "not_called.txt: {names} without a reason");
+        let here = |name: &str| match name.split_once('/') {
+            Some((only, name)) => (only == form).then(|| name.to_lowercase()),
+            None => Some(name.to_lowercase()),
+        };
+        excused.extend(names.split_whitespace().filter_map(here));
+    }
+    let of_form: BTreeSet<String> = symbols(&library, "--defined-only")?
+        .into_iter()
+        .filter(|symbol| is_of(form, symbol))
+        .collect();
+    ensure!(of_form.len() > 400, "the library has {} procedures", of_form.len());
+    let is_called = |symbol: &String| {
+        let twin = match symbol.strip_suffix("_cptr_") {
+            Some(name) => format!("{name}_"),
+            None => format!("{}_cptr_", symbol.trim_end_matches('_')),
+        };
+        called.contains(symbol) || form != "F08" && called.contains(&twin)
+    };
+    let missing: Vec<&String> = of_form
+        .iter()
+        .filter(|symbol| !is_called(symbol) && !excused.contains(&name_of(symbol)))
+        .collect();
+    ensure!(missing.is_empty(), "{form}: nothing calls {missing:?}");
+    let of_names: BTreeSet<String> = called
+        .iter()
+        .filter(|symbol| is_of(form, symbol))
+        .map(|symbol| name_of(symbol))
+        .collect();
+    let stale: Vec<&String> = excused.intersection(&of_names).collect();
+    ensure!(stale.is_empty(), "{form}: not_called.txt has what is called: {stale:?}");
+    Ok(())
+}
+
+/// The sources of a program in the order in which they need each other.
+fn families(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "F90") {
+            found.push(path);
+        }
+    }
+    found.sort_by_key(|path| (!path.ends_with("form.F90"), path.clone()));
+    Ok(found)
+}
+
+/// The procedures of a program or library that begin with `mpi_`.
+fn symbols(file: &Path, which: &str) -> Result<BTreeSet<String>> {
+    let said = Run::program("nm").words("-D").arg(which).arg(file).succeed()?.out;
+    // Variables are none.
+    let is_code = |line: &&str| !line.split_whitespace().any(|word| ["B", "D", "V", "R"].contains(&word));
+    let names = said
+        .lines()
+        .filter(is_code)
+        .filter_map(|line| line.split_whitespace().last());
+    let names = names.map(|name| name.split('@').next().unwrap_or(name));
+    Ok(names
+        .filter(|name| name.starts_with("mpi_"))
+        .map(str::to_owned)
+        .collect())
+}
+
+/// Is it what a compiler calls a procedure in this form?
+fn is_of(form: &str, symbol: &str) -> bool {
+    let is_f08 = symbol.ends_with("_f08_") || symbol.ends_with("_cdesc");
+    match form {
+        "F08" => is_f08,
+        _ => symbol.ends_with('_') && !symbol.ends_with("__") && !symbol.contains("_f08"),
+    }
+}
+
+/// `mpi_send` of each of its symbols.
+fn name_of(symbol: &str) -> String {
+    let name = symbol.trim_end_matches('_');
+    let name = ["_f08", "_cdesc", "_cptr"]
+        .iter()
+        .fold(name, |name, suffix| name.trim_end_matches(suffix));
+    name.to_owned()
+}
+
+/// An option that puts other modules before ours.
+fn others_modules() -> Result<()> {
+    let folder = scratch("fortran/others")?;
+    std::fs::write(folder.join("mpi.mod"), "what another MPI has")?;
+    let include = format!("-I{}", folder.display());
+    for options in [vec![include.clone()], vec!["-I".into(), folder.display().to_string()]] {
+        let mut run = Run::program(command("mpifort")).words("-c a.f90");
+        for option in options {
+            run = run.arg(option);
+        }
+        let run = run.finish()?;
+        ensure!(
+            run.code == Some(1) && run.err.contains("mpi.mod") && run.err.lines().count() == 1,
+            "{:?}: {}",
+            run.code,
+            run.err
+        );
+    }
+    // Ours are no others', nor is what has no modules.
+    std::fs::remove_file(folder.join("mpi.mod"))?;
+    std::fs::copy(prefix().join("include/mpif.h"), folder.join("mpif.h"))?;
+    let source = self::folder().join("fortran/f08.f90");
+    let modules = prefix()
+        .join("lib/isthmus/fortran")
+        .join(env!("CARGO_PKG_VERSION"))
+        .join("default");
+    Run::program(command("mpifort"))
+        .words("-c -o /dev/null")
+        .arg(include)
+        .arg(format!("-I{}", modules.display()))
+        .arg(source)
+        .succeed()
+        .map(drop)
 }
 
 fn shows() -> Result<()> {

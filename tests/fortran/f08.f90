@@ -27,12 +27,6 @@ program f08
   call MPI_Comm_size(MPI_COMM_WORLD, ranks, ierr)
   call check(ierr == MPI_SUCCESS, 'MPI_Comm_size')
   call check(MPI_SUBARRAYS_SUPPORTED .and. MPI_ASYNC_PROTECTS_NONBLOCKING, 'what is supported')
-  call MPI_Abi_get_fortran_info(info)
-  call check(info /= MPI_INFO_NULL, 'what the ABI knows of Fortran')
-  n = len(name)
-  call MPI_Info_get_string(info, 'mpi_integer_size', n, name, flag)
-  call check(flag .and. name == '4', 'the size of an integer')
-  call MPI_Info_free(info)
   next = mod(rank + 1, ranks)
   last = mod(rank + ranks - 1, ranks)
   sent = [(100 * rank + i, i = 1, 10)]

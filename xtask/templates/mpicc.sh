@@ -19,6 +19,16 @@ modules() {  # Fortran
     echo "$prefix/lib/isthmus/fortran/@VERSION@/${version%-}"  # Fortran
 }  # Fortran
 
+# Modules and mpif.h of another MPI, or of another version of Isthmus, would be found before ours: their constants are others.  # Fortran
+refuse_others() {  # Fortran
+    case $(cd -- "$1" 2>/dev/null && pwd -P) in "" | */lib/isthmus/fortran/@VERSION@/*) return ;; esac  # Fortran
+    for file in mpi.mod mpi_f08.mod mpi_f08_types.mod mpif.h; do  # Fortran
+        if [ -e "$1/$file" ] && ! cmp -s -- "$1/$file" "$prefix/include/$file"; then  # Fortran
+            fail "-I$1 has $file of another MPI or another version of Isthmus, with other constants: compile without this option"  # Fortran
+        fi  # Fortran
+    done  # Fortran
+}  # Fortran
+
 help() {
     cat <<END
 usage: $name [options of $name] [options and files for $compiler]
@@ -69,6 +79,7 @@ for argument in "$@"; do
                 -real-size) fail "$last $argument: MPI_REAL has 4 bytes in this MPI: compile without it, and declare REAL(KIND=8) and say MPI_REAL8" ;;  # Fortran
             esac  # Fortran
             ;;  # Fortran
+        -I?*) refuse_others "${argument#-I}" ;;  # Fortran
         -nativelinking) native=yes; continue ;;
         -mpi-abi | -mpi_abi) continue ;;
         -echo) set -x; continue ;;
@@ -78,6 +89,7 @@ for argument in "$@"; do
             [ "$only_v" ] && linking=no
             ;;
     esac
+    [ "$last" != -I ] || refuse_others "$argument"  # Fortran
     set -- "$@" "$argument"
     last=$argument  # Fortran
 done

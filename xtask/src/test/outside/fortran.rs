@@ -1,6 +1,6 @@
 //! Fortran programs compiled with the modules and headers of Debian's MPICH: they run on our `libmpichfort.so.12`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
@@ -15,7 +15,13 @@ const HERE: &str = "x86_64-linux-gnu";
 
 /// Our own test programs, as MPICH's modules understand them. Debian has the packages; elsewhere there is nothing to try.
 pub fn run(suite: &mut Suite, prefix: &Path) {
-    const PROGRAMS: [&str; 4] = ["include.f", "module.f90", "f08.f90", "sections.f90"];
+    const PROGRAMS: [&str; 5] = [
+        "include.f",
+        "module.f90",
+        "f08.f90",
+        "sections.f90",
+        "random_sections.F90",
+    ];
     if !Tool::Fortran.is_there() || !Path::new("/etc/debian_version").exists() || std::env::consts::ARCH != "x86_64" {
         return;
     }
@@ -25,8 +31,39 @@ pub fn run(suite: &mut Suite, prefix: &Path) {
     }
     for source in PROGRAMS {
         let name = format!("{source}, compiled with MPICH's modules, runs on our libmpichfort.so.12");
-        suite.step(&name, || program(&unpacked, prefix, source));
+        let sources = [root().join("tests/fortran").join(source)];
+        suite.step(&name, || program(&unpacked, prefix, source, "", &sources));
     }
+    for (form, flags) in FORMS {
+        let name = format!(
+            "calls of every procedure by {form}, compiled with MPICH's modules, are right on our libmpichfort.so.12"
+        );
+        suite.step(&name, || {
+            let flags = format!("{flags} -DOLD -cpp -J {}", unpacked.display());
+            program(&unpacked, prefix, &format!("every-{form}"), &flags, &families()?)
+        });
+    }
+}
+
+/// The forms of `tests/fortran/every`.
+const FORMS: [(&str, &str); 4] = [
+    ("mpif.h", "-DINCLUDE"),
+    ("mpi", "-DMODULE"),
+    ("mpi_f08", "-DF08"),
+    ("mpi_f08-large", "-DF08 -DLARGE"),
+];
+
+/// Its sources, in the order in which they need each other.
+fn families() -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(root().join("tests/fortran/every"))? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "F90") {
+            found.push(path);
+        }
+    }
+    found.sort_by_key(|path| (!path.ends_with("form.F90"), path.clone()));
+    Ok(found)
 }
 
 /// The packages' files, without installing them.
@@ -48,15 +85,16 @@ fn fetch(unpacked: &Path) -> Result<()> {
     Ok(())
 }
 
-fn program(unpacked: &Path, prefix: &Path, source: &str) -> Result<()> {
-    let program = unpacked.join(source).with_extension("program");
+fn program(unpacked: &Path, prefix: &Path, name: &str, flags: &str, sources: &[PathBuf]) -> Result<()> {
+    let program = unpacked.join(name).with_extension("program");
     let mut compile = Command::new("gfortran");
     compile
-        .args(["-fallow-argument-mismatch", "-w", "-o"])
+        .args(["-fallow-argument-mismatch", "-w", "-ffree-line-length-none", "-o"])
         .arg(&program)
+        .args(flags.split_whitespace())
         .arg("-I")
         .arg(unpacked.join("usr/include").join(HERE).join("mpich"))
-        .arg(root().join("tests/fortran").join(source))
+        .args(sources)
         .arg("-L")
         .arg(unpacked.join("usr/lib").join(HERE))
         .args(["-lmpichfort", "-lmpich"]);
@@ -70,10 +108,11 @@ fn program(unpacked: &Path, prefix: &Path, source: &str) -> Result<()> {
     let ours = prefix.join("lib/libmpichfort.so.12").display().to_string();
     ensure!(
         libraries.contains(&ours),
-        "{source} loads another library than {ours}:\n{libraries}"
+        "{name} loads another library than {ours}:\n{libraries}"
     );
     for ranks in [1, 2, 4] {
-        quiet(mpiexec(prefix, ranks).arg(&program), RUN)?;
+        let file = program.with_extension("data");
+        quiet(mpiexec(prefix, ranks).arg(&program).arg(file), RUN)?;
     }
     Ok(())
 }
