@@ -10,8 +10,8 @@ unsafe fn file_close<A: Abi>(fh: *mut *mut c_void) -> c_int {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh_place = argument::place(fh, "fh")?;
-            procedures::file_close(argument::file::<A>(fh_place.get()))?;
-            fh_place.put(argument::file_out::<A>(Handle::<File>::NULL));
+            procedures::file_close(A::file_in(fh_place.get()))?;
+            fh_place.put(A::file_out(Handle::<File>::NULL));
             Ok(())
         }
     })
@@ -38,7 +38,7 @@ unsafe fn file_get_amode<A: Abi>(fh: *mut c_void, amode: *mut c_int) -> c_int {
     entry::enter::<A>("MPI_File_get_amode", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let amode_place = argument::place(amode, "amode")?;
             let amode = procedures::file_get_amode(fh)?;
             amode_place.put(A::word_out::<AccessMode>(amode));
@@ -53,7 +53,7 @@ unsafe fn file_get_atomicity<A: Abi>(fh: *mut c_void, flag: *mut c_int) -> c_int
     entry::enter::<A>("MPI_File_get_atomicity", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let flag_place = argument::place(flag, "flag")?;
             let flag = procedures::file_get_atomicity(fh)?;
             flag_place.put(c_int::from(flag));
@@ -68,7 +68,7 @@ unsafe fn file_get_byte_offset<A: Abi>(fh: *mut c_void, offset: i64, disp: *mut 
     entry::enter::<A>("MPI_File_get_byte_offset", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let disp_place = argument::place(disp, "disp")?;
             let disp = procedures::file_get_byte_offset(fh, offset)?;
             disp_place.put(disp);
@@ -83,7 +83,7 @@ unsafe fn file_get_group<A: Abi>(fh: *mut c_void, group: *mut CHandle<A>) -> c_i
     entry::enter::<A>("MPI_File_get_group", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let group_place = HandlePlace::<A>::at(group, "group")?;
             let group = procedures::file_get_group(fh)?;
             group_place.put(group);
@@ -98,7 +98,7 @@ unsafe fn file_get_info<A: Abi>(fh: *mut c_void, info_used: *mut CHandle<A>) -> 
     entry::enter::<A>("MPI_File_get_info", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let info_used_place = HandlePlace::<A>::at(info_used, "info_used")?;
             let info_used = procedures::file_get_info(fh)?;
             info_used_place.put(info_used);
@@ -113,7 +113,7 @@ unsafe fn file_get_position<A: Abi>(fh: *mut c_void, offset: *mut i64) -> c_int 
     entry::enter::<A>("MPI_File_get_position", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let offset_place = argument::place(offset, "offset")?;
             let offset = procedures::file_get_position(fh)?;
             offset_place.put(offset);
@@ -128,7 +128,7 @@ unsafe fn file_get_position_shared<A: Abi>(fh: *mut c_void, offset: *mut i64) ->
     entry::enter::<A>("MPI_File_get_position_shared", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let offset_place = argument::place(offset, "offset")?;
             let offset = procedures::file_get_position_shared(fh)?;
             offset_place.put(offset);
@@ -143,7 +143,7 @@ unsafe fn file_get_size<A: Abi>(fh: *mut c_void, size: *mut i64) -> c_int {
     entry::enter::<A>("MPI_File_get_size", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let size_place = argument::place(size, "size")?;
             let size = procedures::file_get_size(fh)?;
             size_place.put(size);
@@ -158,7 +158,7 @@ unsafe fn file_get_type_extent<A: Abi>(fh: *mut c_void, datatype: CHandle<A>, ex
     entry::enter::<A>("MPI_File_get_type_extent", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let extent_place = argument::place(extent, "extent")?;
             let extent = procedures::file_get_type_extent(fh, A::handle_in::<Datatype>(datatype))?;
             extent_place.put(extent);
@@ -179,7 +179,7 @@ unsafe fn file_get_view<A: Abi>(
     entry::enter::<A>("MPI_File_get_view", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let disp_place = argument::place(disp, "disp")?;
             let etype_place = HandlePlace::<A>::at(etype, "etype")?;
             let filetype_place = HandlePlace::<A>::at(filetype, "filetype")?;
@@ -206,7 +206,7 @@ unsafe fn file_iread<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_iread", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let request =
                 procedures::file_iread(fh, A::buffer_mut(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
@@ -228,7 +228,7 @@ unsafe fn file_iread_all<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_iread_all", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let request =
                 procedures::file_iread_all(fh, A::buffer_mut(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
@@ -251,7 +251,7 @@ unsafe fn file_iread_at<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_iread_at", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let request = procedures::file_iread_at(
                 fh,
@@ -279,7 +279,7 @@ unsafe fn file_iread_at_all<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_iread_at_all", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let request = procedures::file_iread_at_all(
                 fh,
@@ -306,7 +306,7 @@ unsafe fn file_iread_shared<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_iread_shared", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let request = procedures::file_iread_shared(
                 fh,
@@ -332,7 +332,7 @@ unsafe fn file_iwrite<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_iwrite", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let request =
                 procedures::file_iwrite(fh, A::buffer(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
@@ -354,7 +354,7 @@ unsafe fn file_iwrite_all<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_iwrite_all", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let request =
                 procedures::file_iwrite_all(fh, A::buffer(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
@@ -377,7 +377,7 @@ unsafe fn file_iwrite_at<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_iwrite_at", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let request = procedures::file_iwrite_at(
                 fh,
@@ -405,7 +405,7 @@ unsafe fn file_iwrite_at_all<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_iwrite_at_all", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let request = procedures::file_iwrite_at_all(
                 fh,
@@ -432,7 +432,7 @@ unsafe fn file_iwrite_shared<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_iwrite_shared", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let request =
                 procedures::file_iwrite_shared(fh, A::buffer(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
@@ -462,7 +462,7 @@ unsafe fn file_open<A: Abi>(
                 A::word_in::<AccessMode>(amode),
                 argument::info::<A>(info, "info")?,
             )?;
-            fh_place.put(argument::file_out::<A>(fh));
+            fh_place.put(A::file_out(fh));
             Ok(())
         }
     })
@@ -474,7 +474,7 @@ unsafe fn file_preallocate<A: Abi>(fh: *mut c_void, size: i64) -> c_int {
     entry::enter::<A>("MPI_File_preallocate", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             procedures::file_preallocate(fh, size)?;
             Ok(())
         }
@@ -493,7 +493,7 @@ unsafe fn file_read<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_read", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let status_place = StatusPlace::<A>::at(status, "status")?;
             let status =
                 procedures::file_read(fh, A::buffer_mut(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
@@ -515,7 +515,7 @@ unsafe fn file_read_all<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_read_all", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let status_place = StatusPlace::<A>::at(status, "status")?;
             let status =
                 procedures::file_read_all(fh, A::buffer_mut(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
@@ -536,7 +536,7 @@ unsafe fn file_read_all_begin<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_read_all_begin", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             procedures::file_read_all_begin(fh, A::buffer_mut(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
             Ok(())
         }
@@ -549,7 +549,7 @@ unsafe fn file_read_all_end<A: Abi>(fh: *mut c_void, buf: *mut c_void, status: *
     entry::enter::<A>("MPI_File_read_all_end", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let status_place = StatusPlace::<A>::at(status, "status")?;
             let status = procedures::file_read_all_end(fh, A::buffer_mut(buf))?;
             status_place.put(&status);
@@ -571,7 +571,7 @@ unsafe fn file_read_at<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_read_at", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let status_place = StatusPlace::<A>::at(status, "status")?;
             let status = procedures::file_read_at(
                 fh,
@@ -599,7 +599,7 @@ unsafe fn file_read_at_all<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_read_at_all", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let status_place = StatusPlace::<A>::at(status, "status")?;
             let status = procedures::file_read_at_all(
                 fh,
@@ -626,7 +626,7 @@ unsafe fn file_read_at_all_begin<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_read_at_all_begin", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             procedures::file_read_at_all_begin(
                 fh,
                 offset,
@@ -645,7 +645,7 @@ unsafe fn file_read_at_all_end<A: Abi>(fh: *mut c_void, buf: *mut c_void, status
     entry::enter::<A>("MPI_File_read_at_all_end", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let status_place = StatusPlace::<A>::at(status, "status")?;
             let status = procedures::file_read_at_all_end(fh, A::buffer_mut(buf))?;
             status_place.put(&status);
@@ -666,7 +666,7 @@ unsafe fn file_read_ordered<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_read_ordered", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let status_place = StatusPlace::<A>::at(status, "status")?;
             let status = procedures::file_read_ordered(
                 fh,
@@ -691,7 +691,7 @@ unsafe fn file_read_ordered_begin<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_read_ordered_begin", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             procedures::file_read_ordered_begin(
                 fh,
                 A::buffer_mut(buf),
@@ -709,7 +709,7 @@ unsafe fn file_read_ordered_end<A: Abi>(fh: *mut c_void, buf: *mut c_void, statu
     entry::enter::<A>("MPI_File_read_ordered_end", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let status_place = StatusPlace::<A>::at(status, "status")?;
             let status = procedures::file_read_ordered_end(fh, A::buffer_mut(buf))?;
             status_place.put(&status);
@@ -730,7 +730,7 @@ unsafe fn file_read_shared<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_read_shared", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let status_place = StatusPlace::<A>::at(status, "status")?;
             let status =
                 procedures::file_read_shared(fh, A::buffer_mut(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
@@ -746,7 +746,7 @@ unsafe fn file_seek<A: Abi>(fh: *mut c_void, offset: i64, whence: c_int) -> c_in
     entry::enter::<A>("MPI_File_seek", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             procedures::file_seek(fh, offset, A::word_in::<Whence>(whence))?;
             Ok(())
         }
@@ -759,7 +759,7 @@ unsafe fn file_seek_shared<A: Abi>(fh: *mut c_void, offset: i64, whence: c_int) 
     entry::enter::<A>("MPI_File_seek_shared", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             procedures::file_seek_shared(fh, offset, A::word_in::<Whence>(whence))?;
             Ok(())
         }
@@ -772,7 +772,7 @@ unsafe fn file_set_atomicity<A: Abi>(fh: *mut c_void, flag: c_int) -> c_int {
     entry::enter::<A>("MPI_File_set_atomicity", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             procedures::file_set_atomicity(fh, flag != 0)?;
             Ok(())
         }
@@ -785,7 +785,7 @@ unsafe fn file_set_info<A: Abi>(fh: *mut c_void, info: CHandle<A>) -> c_int {
     entry::enter::<A>("MPI_File_set_info", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             procedures::file_set_info(fh, argument::info::<A>(info, "info")?)?;
             Ok(())
         }
@@ -798,7 +798,7 @@ unsafe fn file_set_size<A: Abi>(fh: *mut c_void, size: i64) -> c_int {
     entry::enter::<A>("MPI_File_set_size", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             procedures::file_set_size(fh, size)?;
             Ok(())
         }
@@ -818,7 +818,7 @@ unsafe fn file_set_view<A: Abi>(
     entry::enter::<A>("MPI_File_set_view", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             procedures::file_set_view(
                 fh,
                 disp,
@@ -838,7 +838,7 @@ unsafe fn file_sync<A: Abi>(fh: *mut c_void) -> c_int {
     entry::enter::<A>("MPI_File_sync", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             procedures::file_sync(fh)?;
             Ok(())
         }
@@ -857,7 +857,7 @@ unsafe fn file_write<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_write", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let status_place = StatusPlace::<A>::at(status, "status")?;
             let status = procedures::file_write(fh, A::buffer(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
             status_place.put(&status);
@@ -878,7 +878,7 @@ unsafe fn file_write_all<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_write_all", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let status_place = StatusPlace::<A>::at(status, "status")?;
             let status =
                 procedures::file_write_all(fh, A::buffer(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
@@ -899,7 +899,7 @@ unsafe fn file_write_all_begin<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_write_all_begin", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             procedures::file_write_all_begin(fh, A::buffer(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
             Ok(())
         }
@@ -912,7 +912,7 @@ unsafe fn file_write_all_end<A: Abi>(fh: *mut c_void, buf: *const c_void, status
     entry::enter::<A>("MPI_File_write_all_end", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let status_place = StatusPlace::<A>::at(status, "status")?;
             let status = procedures::file_write_all_end(fh, A::buffer(buf))?;
             status_place.put(&status);
@@ -934,7 +934,7 @@ unsafe fn file_write_at<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_write_at", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let status_place = StatusPlace::<A>::at(status, "status")?;
             let status = procedures::file_write_at(
                 fh,
@@ -962,7 +962,7 @@ unsafe fn file_write_at_all<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_write_at_all", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let status_place = StatusPlace::<A>::at(status, "status")?;
             let status = procedures::file_write_at_all(
                 fh,
@@ -989,7 +989,7 @@ unsafe fn file_write_at_all_begin<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_write_at_all_begin", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             procedures::file_write_at_all_begin(
                 fh,
                 offset,
@@ -1008,7 +1008,7 @@ unsafe fn file_write_at_all_end<A: Abi>(fh: *mut c_void, buf: *const c_void, sta
     entry::enter::<A>("MPI_File_write_at_all_end", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let status_place = StatusPlace::<A>::at(status, "status")?;
             let status = procedures::file_write_at_all_end(fh, A::buffer(buf))?;
             status_place.put(&status);
@@ -1029,7 +1029,7 @@ unsafe fn file_write_ordered<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_write_ordered", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let status_place = StatusPlace::<A>::at(status, "status")?;
             let status =
                 procedures::file_write_ordered(fh, A::buffer(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
@@ -1050,7 +1050,7 @@ unsafe fn file_write_ordered_begin<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_write_ordered_begin", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             procedures::file_write_ordered_begin(fh, A::buffer(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
             Ok(())
         }
@@ -1063,7 +1063,7 @@ unsafe fn file_write_ordered_end<A: Abi>(fh: *mut c_void, buf: *const c_void, st
     entry::enter::<A>("MPI_File_write_ordered_end", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let status_place = StatusPlace::<A>::at(status, "status")?;
             let status = procedures::file_write_ordered_end(fh, A::buffer(buf))?;
             status_place.put(&status);
@@ -1084,7 +1084,7 @@ unsafe fn file_write_shared<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_write_shared", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let status_place = StatusPlace::<A>::at(status, "status")?;
             let status =
                 procedures::file_write_shared(fh, A::buffer(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
