@@ -603,6 +603,42 @@ fn wrong_libraries() -> Result<()> {
     Ok(())
 }
 
+/// A program that carries the path of another MPI, below a shell: its ranks are so many jobs of one rank, which is said.
+#[test]
+fn singletons_are_told() -> Result<()> {
+    let folder = scratch("singletons")?;
+    let library = folder.join("libmpi.so.40");
+    let (source, program) = (folder.join("source.c"), folder.join("program"));
+    std::fs::write(
+        &source,
+        "#include <unistd.h>\n#ifdef LIBRARY\nvoid symbol_of_a_library(void) { usleep(400000); }\n#else\n\
+         void symbol_of_a_library(void);\nint main(void) { symbol_of_a_library(); return 0; }\n#endif\n",
+    )?;
+    Run::program("cc")
+        .words("-shared -fPIC -DLIBRARY -Wl,-soname,libmpi.so.40 -o")
+        .arg(&library)
+        .arg(&source)
+        .succeed()?;
+    Run::program("cc")
+        .arg("-o")
+        .arg(&program)
+        .arg(&source)
+        .arg(&library)
+        .arg(format!("-Wl,--disable-new-dtags,-rpath,{}", folder.display()))
+        .succeed()?;
+    let run = Run::mpiexec("-n 2 sh -c")
+        .arg(format!("{}; true", program.display()))
+        .finish()?;
+    let lines = own_lines(&run);
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    assert!(
+        lines.len() == 1 && lines[0].contains(&library.display().to_string()) && lines[0].contains("(Open MPI's)"),
+        "{}",
+        run.err
+    );
+    Ok(())
+}
+
 #[test]
 fn answers() -> Result<()> {
     assert!(Run::mpiexec("--help").succeed()?.out.contains("--bind-to"));

@@ -9,8 +9,10 @@ mod table;
 
 use std::ffi::{c_int, c_void};
 
+use isthmus_mpi::fail;
 use isthmus_mpi::file::File;
 use isthmus_mpi::handle::Handle;
+use isthmus_mpi::process;
 use isthmus_mpi::status::Status;
 
 use crate::abi::{Abi, ErrorCode, FIRST_DYNAMIC, Mpich, PREDEFINED_BITS, Predefined, Std, Word};
@@ -222,6 +224,18 @@ extern "C-unwind" fn null_delete_fn(
     _extra_state: *mut c_void,
 ) -> c_int {
     0
+}
+
+/// What Open MPI's C++ library calls in its C library beside MPI's functions: to make operations, attributes and error handlers with
+/// callbacks in C++.
+#[unsafe(export_name = "isthmus_openmpi_cxx")]
+extern "C-unwind" fn cxx() {
+    let error = fail!(
+        UnsupportedOperation,
+        "operations, attributes and error handlers of MPI's C++ bindings, which were removed in MPI 3.0, are not there: the program \
+         can make them by MPI's C functions"
+    );
+    process::end_job("libmpi_cxx.so.40", &error);
 }
 
 #[cfg(test)]

@@ -41,6 +41,7 @@ P\name:
     entry MPI_Abi_get_fortran_booleans
     entry MPI_Abi_get_fortran_info
     entry MPI_Abi_get_info
+    entry MPI_Abi_get_version
     entry MPI_Abi_set_fortran_booleans
     entry MPI_Abi_set_fortran_info
     entry MPI_Abort
@@ -752,7 +753,7 @@ P\name:
     .size \name, . - P\name
 .endm
 
-/* An object that nothing reads: its address is a handle. Programs that are not position-independent have a copy, so its size is
+/* An object that nothing reads: its address is a handle, or one of Fortran's arguments to leave out. Programs that are not position-independent have a copy, so its size is
  * that which their linker has seen. */
 .macro object name, size
     .p2align 4
@@ -800,7 +801,41 @@ P\name:
     own OMPI_C_MPI_WIN_DUP_FN, mpich_MPIR_Dup_fn
     own OMPI_C_MPI_WIN_NULL_DELETE_FN, openmpi_null_delete_fn
 
+/* Of Open MPI's libraries, for its libmpi_cxx.so.40. */
+.macro inner name
+    .p2align 3
+    .globl \name
+    .type \name, %function
+\name:
+    jump isthmus_openmpi_cxx
+    .size \name, . - \name
+.endm
+
+    .text
+    inner ompi_attr_create_keyval
+    inner ompi_errhandler_create
+    inner ompi_errhandler_invoke
+    inner ompi_op_set_cxx_callback
+    inner opal_class_initialize
+
     .bss
+    object ompi_errcode_intern_lastused, 4
+    object ompi_errcodes_intern, 120
+    object ompi_registered_datareps, 72
+    object opal_class_init_epoch, 4
+    object opal_list_item_t_class, 64
+    object opal_uses_threads, 1
+
+    .bss
+    object mpi_fortran_argv_null_, 1
+    object mpi_fortran_argvs_null_, 1
+    object mpi_fortran_bottom_, 4
+    object mpi_fortran_errcodes_ignore_, 4
+    object mpi_fortran_in_place_, 4
+    object mpi_fortran_status_ignore_, 8
+    object mpi_fortran_statuses_ignore_, 8
+    object mpi_fortran_unweighted_, 4
+    object mpi_fortran_weights_empty_, 4
     object ompi_message_no_proc, 256
     object ompi_message_null, 256
     object ompi_mpi_2cplex, 512
@@ -915,7 +950,7 @@ P\name:
     object ompi_mpi_win_null, 512
     object ompi_request_null, 256
 
-/* Handles as variables, for languages that cannot take addresses. */
+/* Addresses as variables. */
 .macro pointer name, value
     .globl \name
     .type \name, %object
@@ -926,6 +961,8 @@ P\name:
 
     .section .data.rel, "aw"
     .p2align 3
+    pointer MPI_F_STATUSES_IGNORE, mpi_fortran_statuses_ignore_
+    pointer MPI_F_STATUS_IGNORE, mpi_fortran_status_ignore_
     pointer ompi_mpi_2dblprec_addr, ompi_mpi_2dblprec
     pointer ompi_mpi_2integer_addr, ompi_mpi_2integer
     pointer ompi_mpi_2real_addr, ompi_mpi_2real

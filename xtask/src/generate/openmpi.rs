@@ -75,7 +75,7 @@ P\\name:
     .size \\name, . - P\\name
 .endm
 
-/* An object that nothing reads: its address is a handle. Programs that are not position-independent have a copy, so its size is
+/* An object that nothing reads: its address is a handle, or one of Fortran's arguments to leave out. Programs that are not position-independent have a copy, so its size is
  * that which their linker has seen. */
 .macro object name, size
     .p2align 4
@@ -85,6 +85,35 @@ P\\name:
 \\name:
     .skip \\size
 .endm
+";
+
+/// What Open MPI's own C++ library takes from its inner libraries, so that it loads: functions that end the job with a line, and data that
+/// it reads only behind them.
+const CXX: &str = "
+/* Of Open MPI's libraries, for its libmpi_cxx.so.40. */
+.macro inner name
+    .p2align 3
+    .globl \\name
+    .type \\name, %function
+\\name:
+    jump isthmus_openmpi_cxx
+    .size \\name, . - \\name
+.endm
+
+    .text
+    inner ompi_attr_create_keyval
+    inner ompi_errhandler_create
+    inner ompi_errhandler_invoke
+    inner ompi_op_set_cxx_callback
+    inner opal_class_initialize
+
+    .bss
+    object ompi_errcode_intern_lastused, 4
+    object ompi_errcodes_intern, 120
+    object ompi_registered_datareps, 72
+    object opal_class_init_epoch, 4
+    object opal_list_item_t_class, 64
+    object opal_uses_threads, 1
 ";
 
 /// The table of objects goes to the engine library when this one is loaded.
@@ -118,24 +147,26 @@ pub fn render(standard: &Standard) -> Result<String> {
     for (name, target) in own(standard) {
         writeln!(text, "    own {name}, {target}")?;
     }
+    text.push_str(CXX);
     text.push_str("\n    .bss\n");
-    let (addresses, objects): (Vec<_>, Vec<_>) = standard
-        .openmpi
-        .data
-        .iter()
-        .partition(|(name, _)| name.ends_with("_addr"));
+    let is_pointer = |name: &str| name.ends_with("_addr") || name.starts_with("MPI_F_");
+    let (addresses, objects): (Vec<_>, Vec<_>) = standard.openmpi.data.iter().partition(|(name, _)| is_pointer(name));
     for (name, size) in objects {
         writeln!(text, "    object {name}, {size}")?;
     }
     writeln!(
         text,
-        "\n/* Handles as variables, for languages that cannot take addresses. */{POINTER}\n    .section .data.rel, \"aw\"\n    .p2align 3"
+        "\n/* Addresses as variables. */{POINTER}\n    .section .data.rel, \"aw\"\n    .p2align 3"
     )?;
     for (name, _) in addresses {
-        let object = name.trim_end_matches("_addr");
-        // The address of an ignored status is null.
-        let is_object = standard.openmpi.data.iter().any(|(name, _)| name == object);
-        writeln!(text, "    pointer {name}, {}", if is_object { object } else { "0" })?;
+        let object = match name.strip_prefix("MPI_F_") {
+            // Fortran's variables, by whose addresses C programs know them (MPI-5.0 §19.3.5).
+            Some(ignore) => format!("mpi_fortran_{}_", ignore.to_lowercase()),
+            None => name.trim_end_matches("_addr").to_owned(),
+        };
+        // The address of an ignored status is null in C.
+        let is_object = standard.openmpi.data.iter().any(|(name, _)| *name == object);
+        writeln!(text, "    pointer {name}, {}", if is_object { &object } else { "0" })?;
     }
     text.push_str(
         "\n/* Handles by address, and what they are in the standard ABI. */\n    .section .data.rel.ro, \"aw\"\n    .p2align 3\nhandles:\n",

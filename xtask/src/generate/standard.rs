@@ -219,12 +219,7 @@ impl Procedure {
     pub fn is_in(&self, library: Library) -> bool {
         const FORTRAN: [&str; 6] = ["_c2f", "_f2c", "_c2f08", "_f082c", "_f2f08", "_f082f"];
         let is_old = self.chapter == "removed" || FORTRAN.iter().any(|suffix| self.name.ends_with(suffix));
-        match library {
-            Library::Standard => !is_old,
-            Library::Mpich => true,
-            // Clients tell the ABIs apart by it.
-            Library::OpenMpi => self.name != "MPI_Abi_get_version",
-        }
+        library != Library::Standard || !is_old
     }
 }
 
