@@ -560,7 +560,7 @@ fn wrong_programs() -> Result<()> {
     Ok(())
 }
 
-/// A program whose libraries are not there, and one for Open MPI.
+/// A program whose libraries are not there, and one for an old Open MPI.
 #[test]
 fn wrong_libraries() -> Result<()> {
     let folder = scratch("wrong")?;
@@ -590,9 +590,9 @@ fn wrong_libraries() -> Result<()> {
         Ok(path.display().to_string())
     };
     refused(
-        Run::mpiexec("-n 2").arg(build("libmpi.so.40", "open-mpi")?),
+        Run::mpiexec("-n 2").arg(build("libmpi.so.20", "open-mpi")?),
         126,
-        "Open MPI",
+        "none of the ABIs",
     )?;
     let run = Run::mpiexec("-n 2")
         .arg(build("libnowhere.so.1", "no-library")?)
@@ -600,6 +600,42 @@ fn wrong_libraries() -> Result<()> {
     let lines = own_lines(&run);
     assert_eq!(run.code, Some(127));
     assert!(lines.len() == 1 && lines[0].contains("shared library"), "{}", run.err);
+    Ok(())
+}
+
+/// A program that carries the path of another MPI, below a shell: its ranks are so many jobs of one rank, which is said.
+#[test]
+fn singletons_are_told() -> Result<()> {
+    let folder = scratch("singletons")?;
+    let library = folder.join("libmpi.so.40");
+    let (source, program) = (folder.join("source.c"), folder.join("program"));
+    std::fs::write(
+        &source,
+        "#include <unistd.h>\n#ifdef LIBRARY\nvoid symbol_of_a_library(void) { usleep(400000); }\n#else\n\
+         void symbol_of_a_library(void);\nint main(void) { symbol_of_a_library(); return 0; }\n#endif\n",
+    )?;
+    Run::program("cc")
+        .words("-shared -fPIC -DLIBRARY -Wl,-soname,libmpi.so.40 -o")
+        .arg(&library)
+        .arg(&source)
+        .succeed()?;
+    Run::program("cc")
+        .arg("-o")
+        .arg(&program)
+        .arg(&source)
+        .arg(&library)
+        .arg(format!("-Wl,--disable-new-dtags,-rpath,{}", folder.display()))
+        .succeed()?;
+    let run = Run::mpiexec("-n 2 sh -c")
+        .arg(format!("{}; true", program.display()))
+        .finish()?;
+    let lines = own_lines(&run);
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    assert!(
+        lines.len() == 1 && lines[0].contains(&library.display().to_string()) && lines[0].contains("(Open MPI's)"),
+        "{}",
+        run.err
+    );
     Ok(())
 }
 

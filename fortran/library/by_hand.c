@@ -64,6 +64,7 @@ F08(status_f082f);
 ENTRY(f_sync_reg, F_SYNC_REG)(void *buf) { (void)buf; }
 void FORTRAN_(f_sync_reg_f08ts_)(void *buf) { (void)buf; }
 void FORTRAN_(f_sync_reg_cdesc)(void *buf) { (void)buf; }
+F08_ADDRESSES(f_sync_reg);
 
 /* The second field of a descriptor in C's form is the size of an element. */
 void FORTRAN_(sizeof_cdesc)(const size_t *x, FINT *size, FINT *ierror) {
@@ -95,19 +96,9 @@ static void list_free(char **list) {
     free(list);
 }
 
-static int is_argv_null(const char *argv) {
-#if defined(MPICH_ABI)
-    if (argv == &__mpi_f08_link_constants_MOD_mpi_argv_null) return 1;
-#endif
-    return argv == &mpiprivc_.argv_null || argv == &MPIR_F08_MPI_ARGV_NULL;
-}
+static int is_argv_null(const char *argv) { return IS_ARGV_NULL(argv); }
 
-static int is_argvs_null(const char *argv) {
-#if defined(MPICH_ABI)
-    if (argv == &__mpi_f08_link_constants_MOD_mpi_argvs_null) return 1;
-#endif
-    return argv == &mpiprivc_.argvs_null || argv == &MPIR_F08_MPI_ARGVS_NULL;
-}
+static int is_argvs_null(const char *argv) { return IS_ARGVS_NULL(argv); }
 
 /* Other arguments than root and communicator mean something at the root only. */
 

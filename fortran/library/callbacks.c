@@ -225,7 +225,7 @@ ENTRY(session_create_errhandler, SESSION_CREATE_ERRHANDLER)HANDLER_ENTRY(session
 F08(session_create_errhandler);
 ENTRY(win_create_errhandler, WIN_CREATE_ERRHANDLER)HANDLER_ENTRY(win, MPI_Win_create_errhandler)
 F08(win_create_errhandler);
-#if defined(MPICH_ABI)
+#if defined(HAS_REMOVED)
 ENTRY(errhandler_create, ERRHANDLER_CREATE)HANDLER_ENTRY(comm, MPI_Comm_create_errhandler)
 #endif
 

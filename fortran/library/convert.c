@@ -161,7 +161,7 @@ ADDRESS attribute_out(int keyval, void *value) {
 
 /* gfortran's logicals are 0 and 1; MPI may have been told otherwise before. */
 void announce(void) {
-#if !defined(MPICH_ABI)
+#if !defined(MPICH_ABI) && !defined(OPENMPI_ABI)
     static const char *const sizes[][2] = {
         {"mpi_logical_size", "4"}, {"mpi_integer_size", "4"}, {"mpi_real_size", "4"}, {"mpi_double_precision_size", "8"}};
     FINT is_true = 1, is_false = 0, old_true, old_false;

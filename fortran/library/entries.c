@@ -53,6 +53,7 @@ ENTRY(allgather, ALLGATHER)(void *sendbuf, int *sendcount, FINT *sendtype, void 
     code = C(MPI_Allgather)(choice_in(sendbuf), *sendcount, datatype_in(*sendtype), choice_in(recvbuf), *recvcount, datatype_in(*recvtype), comm_in(*comm));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(allgather);
 
 ENTRY(allgather_init, ALLGATHER_INIT)(void *sendbuf, int *sendcount, FINT *sendtype, void *recvbuf, int *recvcount, FINT *recvtype, FINT *comm, FINT *info, FINT *request, FINT *ierror) {
     int code;
@@ -61,12 +62,14 @@ ENTRY(allgather_init, ALLGATHER_INIT)(void *sendbuf, int *sendcount, FINT *sendt
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(allgather_init);
 
 ENTRY(allgatherv, ALLGATHERV)(void *sendbuf, int *sendcount, FINT *sendtype, void *recvbuf, int *recvcounts, int *displs, FINT *recvtype, FINT *comm, FINT *ierror) {
     int code;
     code = C(MPI_Allgatherv)(choice_in(sendbuf), *sendcount, datatype_in(*sendtype), choice_in(recvbuf), recvcounts, displs, datatype_in(*recvtype), comm_in(*comm));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(allgatherv);
 
 ENTRY(allgatherv_init, ALLGATHERV_INIT)(void *sendbuf, int *sendcount, FINT *sendtype, void *recvbuf, int *recvcounts, int *displs, FINT *recvtype, FINT *comm, FINT *info, FINT *request, FINT *ierror) {
     int code;
@@ -75,12 +78,14 @@ ENTRY(allgatherv_init, ALLGATHERV_INIT)(void *sendbuf, int *sendcount, FINT *sen
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(allgatherv_init);
 
 ENTRY(allreduce, ALLREDUCE)(void *sendbuf, void *recvbuf, int *count, FINT *datatype, FINT *op, FINT *comm, FINT *ierror) {
     int code;
     code = C(MPI_Allreduce)(choice_in(sendbuf), choice_in(recvbuf), *count, datatype_in(*datatype), op_in(*op), comm_in(*comm));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(allreduce);
 
 ENTRY(allreduce_init, ALLREDUCE_INIT)(void *sendbuf, void *recvbuf, int *count, FINT *datatype, FINT *op, FINT *comm, FINT *info, FINT *request, FINT *ierror) {
     int code;
@@ -89,12 +94,14 @@ ENTRY(allreduce_init, ALLREDUCE_INIT)(void *sendbuf, void *recvbuf, int *count, 
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(allreduce_init);
 
 ENTRY(alltoall, ALLTOALL)(void *sendbuf, int *sendcount, FINT *sendtype, void *recvbuf, int *recvcount, FINT *recvtype, FINT *comm, FINT *ierror) {
     int code;
     code = C(MPI_Alltoall)(choice_in(sendbuf), *sendcount, datatype_in(*sendtype), choice_in(recvbuf), *recvcount, datatype_in(*recvtype), comm_in(*comm));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(alltoall);
 
 ENTRY(alltoall_init, ALLTOALL_INIT)(void *sendbuf, int *sendcount, FINT *sendtype, void *recvbuf, int *recvcount, FINT *recvtype, FINT *comm, FINT *info, FINT *request, FINT *ierror) {
     int code;
@@ -103,12 +110,14 @@ ENTRY(alltoall_init, ALLTOALL_INIT)(void *sendbuf, int *sendcount, FINT *sendtyp
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(alltoall_init);
 
 ENTRY(alltoallv, ALLTOALLV)(void *sendbuf, int *sendcounts, int *sdispls, FINT *sendtype, void *recvbuf, int *recvcounts, int *rdispls, FINT *recvtype, FINT *comm, FINT *ierror) {
     int code;
     code = C(MPI_Alltoallv)(choice_in(sendbuf), sendcounts, sdispls, datatype_in(*sendtype), choice_in(recvbuf), recvcounts, rdispls, datatype_in(*recvtype), comm_in(*comm));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(alltoallv);
 
 ENTRY(alltoallv_init, ALLTOALLV_INIT)(void *sendbuf, int *sendcounts, int *sdispls, FINT *sendtype, void *recvbuf, int *recvcounts, int *rdispls, FINT *recvtype, FINT *comm, FINT *info, FINT *request, FINT *ierror) {
     int code;
@@ -117,6 +126,7 @@ ENTRY(alltoallv_init, ALLTOALLV_INIT)(void *sendbuf, int *sendcounts, int *sdisp
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(alltoallv_init);
 
 ENTRY(alltoallw, ALLTOALLW)(void *sendbuf, int *sendcounts, int *sdispls, FINT *sendtypes, void *recvbuf, int *recvcounts, int *rdispls, FINT *recvtypes, FINT *comm, FINT *ierror) {
     int code;
@@ -127,6 +137,7 @@ ENTRY(alltoallw, ALLTOALLW)(void *sendbuf, int *sendcounts, int *sdispls, FINT *
     datatypes_done(c_recvtypes, 0);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(alltoallw);
 
 ENTRY(alltoallw_init, ALLTOALLW_INIT)(void *sendbuf, int *sendcounts, int *sdispls, FINT *sendtypes, void *recvbuf, int *recvcounts, int *rdispls, FINT *recvtypes, FINT *comm, FINT *info, FINT *request, FINT *ierror) {
     int code;
@@ -139,6 +150,7 @@ ENTRY(alltoallw_init, ALLTOALLW_INIT)(void *sendbuf, int *sendcounts, int *sdisp
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(alltoallw_init);
 
 ENTRY(barrier, BARRIER)(FINT *comm, FINT *ierror) {
     int code;
@@ -161,6 +173,7 @@ ENTRY(bcast, BCAST)(void *buffer, int *count, FINT *datatype, int *root, FINT *c
     code = C(MPI_Bcast)(choice_in(buffer), *count, datatype_in(*datatype), *root, comm_in(*comm));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(bcast);
 
 ENTRY(bcast_init, BCAST_INIT)(void *buffer, int *count, FINT *datatype, int *root, FINT *comm, FINT *info, FINT *request, FINT *ierror) {
     int code;
@@ -169,12 +182,14 @@ ENTRY(bcast_init, BCAST_INIT)(void *buffer, int *count, FINT *datatype, int *roo
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(bcast_init);
 
 ENTRY(exscan, EXSCAN)(void *sendbuf, void *recvbuf, int *count, FINT *datatype, FINT *op, FINT *comm, FINT *ierror) {
     int code;
     code = C(MPI_Exscan)(choice_in(sendbuf), choice_in(recvbuf), *count, datatype_in(*datatype), op_in(*op), comm_in(*comm));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(exscan);
 
 ENTRY(exscan_init, EXSCAN_INIT)(void *sendbuf, void *recvbuf, int *count, FINT *datatype, FINT *op, FINT *comm, FINT *info, FINT *request, FINT *ierror) {
     int code;
@@ -183,12 +198,14 @@ ENTRY(exscan_init, EXSCAN_INIT)(void *sendbuf, void *recvbuf, int *count, FINT *
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(exscan_init);
 
 ENTRY(gather, GATHER)(void *sendbuf, int *sendcount, FINT *sendtype, void *recvbuf, int *recvcount, FINT *recvtype, int *root, FINT *comm, FINT *ierror) {
     int code;
     code = C(MPI_Gather)(choice_in(sendbuf), *sendcount, datatype_in(*sendtype), choice_in(recvbuf), *recvcount, datatype_in(*recvtype), *root, comm_in(*comm));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(gather);
 
 ENTRY(gather_init, GATHER_INIT)(void *sendbuf, int *sendcount, FINT *sendtype, void *recvbuf, int *recvcount, FINT *recvtype, int *root, FINT *comm, FINT *info, FINT *request, FINT *ierror) {
     int code;
@@ -197,12 +214,14 @@ ENTRY(gather_init, GATHER_INIT)(void *sendbuf, int *sendcount, FINT *sendtype, v
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(gather_init);
 
 ENTRY(gatherv, GATHERV)(void *sendbuf, int *sendcount, FINT *sendtype, void *recvbuf, int *recvcounts, int *displs, FINT *recvtype, int *root, FINT *comm, FINT *ierror) {
     int code;
     code = C(MPI_Gatherv)(choice_in(sendbuf), *sendcount, datatype_in(*sendtype), choice_in(recvbuf), recvcounts, displs, datatype_in(*recvtype), *root, comm_in(*comm));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(gatherv);
 
 ENTRY(gatherv_init, GATHERV_INIT)(void *sendbuf, int *sendcount, FINT *sendtype, void *recvbuf, int *recvcounts, int *displs, FINT *recvtype, int *root, FINT *comm, FINT *info, FINT *request, FINT *ierror) {
     int code;
@@ -211,6 +230,7 @@ ENTRY(gatherv_init, GATHERV_INIT)(void *sendbuf, int *sendcount, FINT *sendtype,
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(gatherv_init);
 
 ENTRY(iallgather, IALLGATHER)(void *sendbuf, int *sendcount, FINT *sendtype, void *recvbuf, int *recvcount, FINT *recvtype, FINT *comm, FINT *request, FINT *ierror) {
     int code;
@@ -219,6 +239,7 @@ ENTRY(iallgather, IALLGATHER)(void *sendbuf, int *sendcount, FINT *sendtype, voi
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(iallgather);
 
 ENTRY(iallgatherv, IALLGATHERV)(void *sendbuf, int *sendcount, FINT *sendtype, void *recvbuf, int *recvcounts, int *displs, FINT *recvtype, FINT *comm, FINT *request, FINT *ierror) {
     int code;
@@ -227,6 +248,7 @@ ENTRY(iallgatherv, IALLGATHERV)(void *sendbuf, int *sendcount, FINT *sendtype, v
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(iallgatherv);
 
 ENTRY(iallreduce, IALLREDUCE)(void *sendbuf, void *recvbuf, int *count, FINT *datatype, FINT *op, FINT *comm, FINT *request, FINT *ierror) {
     int code;
@@ -235,6 +257,7 @@ ENTRY(iallreduce, IALLREDUCE)(void *sendbuf, void *recvbuf, int *count, FINT *da
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(iallreduce);
 
 ENTRY(ialltoall, IALLTOALL)(void *sendbuf, int *sendcount, FINT *sendtype, void *recvbuf, int *recvcount, FINT *recvtype, FINT *comm, FINT *request, FINT *ierror) {
     int code;
@@ -243,6 +266,7 @@ ENTRY(ialltoall, IALLTOALL)(void *sendbuf, int *sendcount, FINT *sendtype, void 
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(ialltoall);
 
 ENTRY(ialltoallv, IALLTOALLV)(void *sendbuf, int *sendcounts, int *sdispls, FINT *sendtype, void *recvbuf, int *recvcounts, int *rdispls, FINT *recvtype, FINT *comm, FINT *request, FINT *ierror) {
     int code;
@@ -251,6 +275,7 @@ ENTRY(ialltoallv, IALLTOALLV)(void *sendbuf, int *sendcounts, int *sdispls, FINT
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(ialltoallv);
 
 ENTRY(ialltoallw, IALLTOALLW)(void *sendbuf, int *sendcounts, int *sdispls, FINT *sendtypes, void *recvbuf, int *recvcounts, int *rdispls, FINT *recvtypes, FINT *comm, FINT *request, FINT *ierror) {
     int code;
@@ -263,6 +288,7 @@ ENTRY(ialltoallw, IALLTOALLW)(void *sendbuf, int *sendcounts, int *sdispls, FINT
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(ialltoallw);
 
 ENTRY(ibarrier, IBARRIER)(FINT *comm, FINT *request, FINT *ierror) {
     int code;
@@ -280,6 +306,7 @@ ENTRY(ibcast, IBCAST)(void *buffer, int *count, FINT *datatype, int *root, FINT 
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(ibcast);
 
 ENTRY(iexscan, IEXSCAN)(void *sendbuf, void *recvbuf, int *count, FINT *datatype, FINT *op, FINT *comm, FINT *request, FINT *ierror) {
     int code;
@@ -288,6 +315,7 @@ ENTRY(iexscan, IEXSCAN)(void *sendbuf, void *recvbuf, int *count, FINT *datatype
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(iexscan);
 
 ENTRY(igather, IGATHER)(void *sendbuf, int *sendcount, FINT *sendtype, void *recvbuf, int *recvcount, FINT *recvtype, int *root, FINT *comm, FINT *request, FINT *ierror) {
     int code;
@@ -296,6 +324,7 @@ ENTRY(igather, IGATHER)(void *sendbuf, int *sendcount, FINT *sendtype, void *rec
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(igather);
 
 ENTRY(igatherv, IGATHERV)(void *sendbuf, int *sendcount, FINT *sendtype, void *recvbuf, int *recvcounts, int *displs, FINT *recvtype, int *root, FINT *comm, FINT *request, FINT *ierror) {
     int code;
@@ -304,6 +333,7 @@ ENTRY(igatherv, IGATHERV)(void *sendbuf, int *sendcount, FINT *sendtype, void *r
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(igatherv);
 
 ENTRY(ireduce, IREDUCE)(void *sendbuf, void *recvbuf, int *count, FINT *datatype, FINT *op, int *root, FINT *comm, FINT *request, FINT *ierror) {
     int code;
@@ -312,6 +342,7 @@ ENTRY(ireduce, IREDUCE)(void *sendbuf, void *recvbuf, int *count, FINT *datatype
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(ireduce);
 
 ENTRY(ireduce_scatter, IREDUCE_SCATTER)(void *sendbuf, void *recvbuf, int *recvcounts, FINT *datatype, FINT *op, FINT *comm, FINT *request, FINT *ierror) {
     int code;
@@ -320,6 +351,7 @@ ENTRY(ireduce_scatter, IREDUCE_SCATTER)(void *sendbuf, void *recvbuf, int *recvc
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(ireduce_scatter);
 
 ENTRY(ireduce_scatter_block, IREDUCE_SCATTER_BLOCK)(void *sendbuf, void *recvbuf, int *recvcount, FINT *datatype, FINT *op, FINT *comm, FINT *request, FINT *ierror) {
     int code;
@@ -328,6 +360,7 @@ ENTRY(ireduce_scatter_block, IREDUCE_SCATTER_BLOCK)(void *sendbuf, void *recvbuf
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(ireduce_scatter_block);
 
 ENTRY(iscan, ISCAN)(void *sendbuf, void *recvbuf, int *count, FINT *datatype, FINT *op, FINT *comm, FINT *request, FINT *ierror) {
     int code;
@@ -336,6 +369,7 @@ ENTRY(iscan, ISCAN)(void *sendbuf, void *recvbuf, int *count, FINT *datatype, FI
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(iscan);
 
 ENTRY(iscatter, ISCATTER)(void *sendbuf, int *sendcount, FINT *sendtype, void *recvbuf, int *recvcount, FINT *recvtype, int *root, FINT *comm, FINT *request, FINT *ierror) {
     int code;
@@ -344,6 +378,7 @@ ENTRY(iscatter, ISCATTER)(void *sendbuf, int *sendcount, FINT *sendtype, void *r
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(iscatter);
 
 ENTRY(iscatterv, ISCATTERV)(void *sendbuf, int *sendcounts, int *displs, FINT *sendtype, void *recvbuf, int *recvcount, FINT *recvtype, int *root, FINT *comm, FINT *request, FINT *ierror) {
     int code;
@@ -352,6 +387,7 @@ ENTRY(iscatterv, ISCATTERV)(void *sendbuf, int *sendcounts, int *displs, FINT *s
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(iscatterv);
 
 ENTRY(op_commutative, OP_COMMUTATIVE)(FINT *op, int *commute, FINT *ierror) {
     int code;
@@ -374,6 +410,7 @@ ENTRY(reduce, REDUCE)(void *sendbuf, void *recvbuf, int *count, FINT *datatype, 
     code = C(MPI_Reduce)(choice_in(sendbuf), choice_in(recvbuf), *count, datatype_in(*datatype), op_in(*op), *root, comm_in(*comm));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(reduce);
 
 ENTRY(reduce_init, REDUCE_INIT)(void *sendbuf, void *recvbuf, int *count, FINT *datatype, FINT *op, int *root, FINT *comm, FINT *info, FINT *request, FINT *ierror) {
     int code;
@@ -382,24 +419,28 @@ ENTRY(reduce_init, REDUCE_INIT)(void *sendbuf, void *recvbuf, int *count, FINT *
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(reduce_init);
 
 ENTRY(reduce_local, REDUCE_LOCAL)(void *inbuf, void *inoutbuf, int *count, FINT *datatype, FINT *op, FINT *ierror) {
     int code;
     code = C(MPI_Reduce_local)(choice_in(inbuf), choice_in(inoutbuf), *count, datatype_in(*datatype), op_in(*op));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(reduce_local);
 
 ENTRY(reduce_scatter, REDUCE_SCATTER)(void *sendbuf, void *recvbuf, int *recvcounts, FINT *datatype, FINT *op, FINT *comm, FINT *ierror) {
     int code;
     code = C(MPI_Reduce_scatter)(choice_in(sendbuf), choice_in(recvbuf), recvcounts, datatype_in(*datatype), op_in(*op), comm_in(*comm));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(reduce_scatter);
 
 ENTRY(reduce_scatter_block, REDUCE_SCATTER_BLOCK)(void *sendbuf, void *recvbuf, int *recvcount, FINT *datatype, FINT *op, FINT *comm, FINT *ierror) {
     int code;
     code = C(MPI_Reduce_scatter_block)(choice_in(sendbuf), choice_in(recvbuf), *recvcount, datatype_in(*datatype), op_in(*op), comm_in(*comm));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(reduce_scatter_block);
 
 ENTRY(reduce_scatter_block_init, REDUCE_SCATTER_BLOCK_INIT)(void *sendbuf, void *recvbuf, int *recvcount, FINT *datatype, FINT *op, FINT *comm, FINT *info, FINT *request, FINT *ierror) {
     int code;
@@ -408,6 +449,7 @@ ENTRY(reduce_scatter_block_init, REDUCE_SCATTER_BLOCK_INIT)(void *sendbuf, void 
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(reduce_scatter_block_init);
 
 ENTRY(reduce_scatter_init, REDUCE_SCATTER_INIT)(void *sendbuf, void *recvbuf, int *recvcounts, FINT *datatype, FINT *op, FINT *comm, FINT *info, FINT *request, FINT *ierror) {
     int code;
@@ -416,12 +458,14 @@ ENTRY(reduce_scatter_init, REDUCE_SCATTER_INIT)(void *sendbuf, void *recvbuf, in
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(reduce_scatter_init);
 
 ENTRY(scan, SCAN)(void *sendbuf, void *recvbuf, int *count, FINT *datatype, FINT *op, FINT *comm, FINT *ierror) {
     int code;
     code = C(MPI_Scan)(choice_in(sendbuf), choice_in(recvbuf), *count, datatype_in(*datatype), op_in(*op), comm_in(*comm));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(scan);
 
 ENTRY(scan_init, SCAN_INIT)(void *sendbuf, void *recvbuf, int *count, FINT *datatype, FINT *op, FINT *comm, FINT *info, FINT *request, FINT *ierror) {
     int code;
@@ -430,12 +474,14 @@ ENTRY(scan_init, SCAN_INIT)(void *sendbuf, void *recvbuf, int *count, FINT *data
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(scan_init);
 
 ENTRY(scatter, SCATTER)(void *sendbuf, int *sendcount, FINT *sendtype, void *recvbuf, int *recvcount, FINT *recvtype, int *root, FINT *comm, FINT *ierror) {
     int code;
     code = C(MPI_Scatter)(choice_in(sendbuf), *sendcount, datatype_in(*sendtype), choice_in(recvbuf), *recvcount, datatype_in(*recvtype), *root, comm_in(*comm));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(scatter);
 
 ENTRY(scatter_init, SCATTER_INIT)(void *sendbuf, int *sendcount, FINT *sendtype, void *recvbuf, int *recvcount, FINT *recvtype, int *root, FINT *comm, FINT *info, FINT *request, FINT *ierror) {
     int code;
@@ -444,12 +490,14 @@ ENTRY(scatter_init, SCATTER_INIT)(void *sendbuf, int *sendcount, FINT *sendtype,
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(scatter_init);
 
 ENTRY(scatterv, SCATTERV)(void *sendbuf, int *sendcounts, int *displs, FINT *sendtype, void *recvbuf, int *recvcount, FINT *recvtype, int *root, FINT *comm, FINT *ierror) {
     int code;
     code = C(MPI_Scatterv)(choice_in(sendbuf), sendcounts, displs, datatype_in(*sendtype), choice_in(recvbuf), *recvcount, datatype_in(*recvtype), *root, comm_in(*comm));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(scatterv);
 
 ENTRY(scatterv_init, SCATTERV_INIT)(void *sendbuf, int *sendcounts, int *displs, FINT *sendtype, void *recvbuf, int *recvcount, FINT *recvtype, int *root, FINT *comm, FINT *info, FINT *request, FINT *ierror) {
     int code;
@@ -458,12 +506,14 @@ ENTRY(scatterv_init, SCATTERV_INIT)(void *sendbuf, int *sendcounts, int *displs,
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(scatterv_init);
 
 ENTRY(comm_attach_buffer, COMM_ATTACH_BUFFER)(FINT *comm, void *buffer, int *size, FINT *ierror) {
     int code;
     code = C(MPI_Comm_attach_buffer)(comm_in(*comm), attached_in(buffer), *size);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(comm_attach_buffer);
 
 ENTRY(comm_compare, COMM_COMPARE)(FINT *comm1, FINT *comm2, int *result, FINT *ierror) {
     int code;
@@ -923,6 +973,7 @@ ENTRY(get_address, GET_ADDRESS)(void *location, MPI_Aint *address, FINT *ierror)
     code = C(MPI_Get_address)(choice_in(location), address);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(get_address);
 
 ENTRY(get_elements, GET_ELEMENTS)(FINT *status, FINT *datatype, int *count, FINT *ierror) {
     int code;
@@ -942,6 +993,7 @@ ENTRY(pack, PACK)(void *inbuf, int *incount, FINT *datatype, void *outbuf, int *
     code = C(MPI_Pack)(choice_in(inbuf), *incount, datatype_in(*datatype), choice_in(outbuf), *outsize, position, comm_in(*comm));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(pack);
 
 ENTRY(pack_external, PACK_EXTERNAL)(char *datarep, void *inbuf, int *incount, FINT *datatype, void *outbuf, MPI_Aint *outsize, MPI_Aint *position, FINT *ierror, size_t datarep_length) {
     int code;
@@ -950,6 +1002,7 @@ ENTRY(pack_external, PACK_EXTERNAL)(char *datarep, void *inbuf, int *incount, FI
     free(c_datarep);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(pack_external);
 
 ENTRY(pack_external_size, PACK_EXTERNAL_SIZE)(char *datarep, int *incount, FINT *datatype, MPI_Aint *size, FINT *ierror, size_t datarep_length) {
     int code;
@@ -1318,6 +1371,7 @@ ENTRY(unpack, UNPACK)(void *inbuf, int *insize, int *position, void *outbuf, int
     code = C(MPI_Unpack)(choice_in(inbuf), *insize, position, choice_in(outbuf), *outcount, datatype_in(*datatype), comm_in(*comm));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(unpack);
 
 ENTRY(unpack_external, UNPACK_EXTERNAL)(char *datarep, void *inbuf, MPI_Aint *insize, MPI_Aint *position, void *outbuf, int *outcount, FINT *datatype, FINT *ierror, size_t datarep_length) {
     int code;
@@ -1326,6 +1380,7 @@ ENTRY(unpack_external, UNPACK_EXTERNAL)(char *datarep, void *inbuf, MPI_Aint *in
     free(c_datarep);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(unpack_external);
 
 ENTRY(attr_delete, ATTR_DELETE)(FINT *comm, FINT *keyval, FINT *ierror) {
     int code;
@@ -1484,6 +1539,7 @@ ENTRY(free_mem, FREE_MEM)(void *base, FINT *ierror) {
     code = C(MPI_Free_mem)(choice_in(base));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(free_mem);
 
 ENTRY(get_hw_resource_info, GET_HW_RESOURCE_INFO)(FINT *hw_info, FINT *ierror) {
     int code;
@@ -1829,6 +1885,7 @@ ENTRY(file_iread, FILE_IREAD)(FINT *fh, void *buf, int *count, FINT *datatype, F
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(file_iread);
 
 ENTRY(file_iread_all, FILE_IREAD_ALL)(FINT *fh, void *buf, int *count, FINT *datatype, FINT *request, FINT *ierror) {
     int code;
@@ -1837,6 +1894,7 @@ ENTRY(file_iread_all, FILE_IREAD_ALL)(FINT *fh, void *buf, int *count, FINT *dat
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(file_iread_all);
 
 ENTRY(file_iread_at, FILE_IREAD_AT)(FINT *fh, MPI_Offset *offset, void *buf, int *count, FINT *datatype, FINT *request, FINT *ierror) {
     int code;
@@ -1845,6 +1903,7 @@ ENTRY(file_iread_at, FILE_IREAD_AT)(FINT *fh, MPI_Offset *offset, void *buf, int
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(file_iread_at);
 
 ENTRY(file_iread_at_all, FILE_IREAD_AT_ALL)(FINT *fh, MPI_Offset *offset, void *buf, int *count, FINT *datatype, FINT *request, FINT *ierror) {
     int code;
@@ -1853,6 +1912,7 @@ ENTRY(file_iread_at_all, FILE_IREAD_AT_ALL)(FINT *fh, MPI_Offset *offset, void *
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(file_iread_at_all);
 
 ENTRY(file_iread_shared, FILE_IREAD_SHARED)(FINT *fh, void *buf, int *count, FINT *datatype, FINT *request, FINT *ierror) {
     int code;
@@ -1861,6 +1921,7 @@ ENTRY(file_iread_shared, FILE_IREAD_SHARED)(FINT *fh, void *buf, int *count, FIN
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(file_iread_shared);
 
 ENTRY(file_iwrite, FILE_IWRITE)(FINT *fh, void *buf, int *count, FINT *datatype, FINT *request, FINT *ierror) {
     int code;
@@ -1869,6 +1930,7 @@ ENTRY(file_iwrite, FILE_IWRITE)(FINT *fh, void *buf, int *count, FINT *datatype,
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(file_iwrite);
 
 ENTRY(file_iwrite_all, FILE_IWRITE_ALL)(FINT *fh, void *buf, int *count, FINT *datatype, FINT *request, FINT *ierror) {
     int code;
@@ -1877,6 +1939,7 @@ ENTRY(file_iwrite_all, FILE_IWRITE_ALL)(FINT *fh, void *buf, int *count, FINT *d
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(file_iwrite_all);
 
 ENTRY(file_iwrite_at, FILE_IWRITE_AT)(FINT *fh, MPI_Offset *offset, void *buf, int *count, FINT *datatype, FINT *request, FINT *ierror) {
     int code;
@@ -1885,6 +1948,7 @@ ENTRY(file_iwrite_at, FILE_IWRITE_AT)(FINT *fh, MPI_Offset *offset, void *buf, i
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(file_iwrite_at);
 
 ENTRY(file_iwrite_at_all, FILE_IWRITE_AT_ALL)(FINT *fh, MPI_Offset *offset, void *buf, int *count, FINT *datatype, FINT *request, FINT *ierror) {
     int code;
@@ -1893,6 +1957,7 @@ ENTRY(file_iwrite_at_all, FILE_IWRITE_AT_ALL)(FINT *fh, MPI_Offset *offset, void
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(file_iwrite_at_all);
 
 ENTRY(file_iwrite_shared, FILE_IWRITE_SHARED)(FINT *fh, void *buf, int *count, FINT *datatype, FINT *request, FINT *ierror) {
     int code;
@@ -1901,6 +1966,7 @@ ENTRY(file_iwrite_shared, FILE_IWRITE_SHARED)(FINT *fh, void *buf, int *count, F
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(file_iwrite_shared);
 
 ENTRY(file_open, FILE_OPEN)(FINT *comm, char *filename, int *amode, FINT *info, FINT *fh, FINT *ierror, size_t filename_length) {
     int code;
@@ -1925,72 +1991,84 @@ ENTRY(file_read, FILE_READ)(FINT *fh, void *buf, int *count, FINT *datatype, FIN
     code = C(MPI_File_read)(file_in(*fh), choice_in(buf), *count, datatype_in(*datatype), status_out(status));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(file_read);
 
 ENTRY(file_read_all, FILE_READ_ALL)(FINT *fh, void *buf, int *count, FINT *datatype, FINT *status, FINT *ierror) {
     int code;
     code = C(MPI_File_read_all)(file_in(*fh), choice_in(buf), *count, datatype_in(*datatype), status_out(status));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(file_read_all);
 
 ENTRY(file_read_all_begin, FILE_READ_ALL_BEGIN)(FINT *fh, void *buf, int *count, FINT *datatype, FINT *ierror) {
     int code;
     code = C(MPI_File_read_all_begin)(file_in(*fh), choice_in(buf), *count, datatype_in(*datatype));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(file_read_all_begin);
 
 ENTRY(file_read_all_end, FILE_READ_ALL_END)(FINT *fh, void *buf, FINT *status, FINT *ierror) {
     int code;
     code = C(MPI_File_read_all_end)(file_in(*fh), choice_in(buf), status_out(status));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(file_read_all_end);
 
 ENTRY(file_read_at, FILE_READ_AT)(FINT *fh, MPI_Offset *offset, void *buf, int *count, FINT *datatype, FINT *status, FINT *ierror) {
     int code;
     code = C(MPI_File_read_at)(file_in(*fh), *offset, choice_in(buf), *count, datatype_in(*datatype), status_out(status));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(file_read_at);
 
 ENTRY(file_read_at_all, FILE_READ_AT_ALL)(FINT *fh, MPI_Offset *offset, void *buf, int *count, FINT *datatype, FINT *status, FINT *ierror) {
     int code;
     code = C(MPI_File_read_at_all)(file_in(*fh), *offset, choice_in(buf), *count, datatype_in(*datatype), status_out(status));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(file_read_at_all);
 
 ENTRY(file_read_at_all_begin, FILE_READ_AT_ALL_BEGIN)(FINT *fh, MPI_Offset *offset, void *buf, int *count, FINT *datatype, FINT *ierror) {
     int code;
     code = C(MPI_File_read_at_all_begin)(file_in(*fh), *offset, choice_in(buf), *count, datatype_in(*datatype));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(file_read_at_all_begin);
 
 ENTRY(file_read_at_all_end, FILE_READ_AT_ALL_END)(FINT *fh, void *buf, FINT *status, FINT *ierror) {
     int code;
     code = C(MPI_File_read_at_all_end)(file_in(*fh), choice_in(buf), status_out(status));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(file_read_at_all_end);
 
 ENTRY(file_read_ordered, FILE_READ_ORDERED)(FINT *fh, void *buf, int *count, FINT *datatype, FINT *status, FINT *ierror) {
     int code;
     code = C(MPI_File_read_ordered)(file_in(*fh), choice_in(buf), *count, datatype_in(*datatype), status_out(status));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(file_read_ordered);
 
 ENTRY(file_read_ordered_begin, FILE_READ_ORDERED_BEGIN)(FINT *fh, void *buf, int *count, FINT *datatype, FINT *ierror) {
     int code;
     code = C(MPI_File_read_ordered_begin)(file_in(*fh), choice_in(buf), *count, datatype_in(*datatype));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(file_read_ordered_begin);
 
 ENTRY(file_read_ordered_end, FILE_READ_ORDERED_END)(FINT *fh, void *buf, FINT *status, FINT *ierror) {
     int code;
     code = C(MPI_File_read_ordered_end)(file_in(*fh), choice_in(buf), status_out(status));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(file_read_ordered_end);
 
 ENTRY(file_read_shared, FILE_READ_SHARED)(FINT *fh, void *buf, int *count, FINT *datatype, FINT *status, FINT *ierror) {
     int code;
     code = C(MPI_File_read_shared)(file_in(*fh), choice_in(buf), *count, datatype_in(*datatype), status_out(status));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(file_read_shared);
 
 ENTRY(file_seek, FILE_SEEK)(FINT *fh, MPI_Offset *offset, int *whence, FINT *ierror) {
     int code;
@@ -2055,72 +2133,84 @@ ENTRY(file_write, FILE_WRITE)(FINT *fh, void *buf, int *count, FINT *datatype, F
     code = C(MPI_File_write)(file_in(*fh), choice_in(buf), *count, datatype_in(*datatype), status_out(status));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(file_write);
 
 ENTRY(file_write_all, FILE_WRITE_ALL)(FINT *fh, void *buf, int *count, FINT *datatype, FINT *status, FINT *ierror) {
     int code;
     code = C(MPI_File_write_all)(file_in(*fh), choice_in(buf), *count, datatype_in(*datatype), status_out(status));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(file_write_all);
 
 ENTRY(file_write_all_begin, FILE_WRITE_ALL_BEGIN)(FINT *fh, void *buf, int *count, FINT *datatype, FINT *ierror) {
     int code;
     code = C(MPI_File_write_all_begin)(file_in(*fh), choice_in(buf), *count, datatype_in(*datatype));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(file_write_all_begin);
 
 ENTRY(file_write_all_end, FILE_WRITE_ALL_END)(FINT *fh, void *buf, FINT *status, FINT *ierror) {
     int code;
     code = C(MPI_File_write_all_end)(file_in(*fh), choice_in(buf), status_out(status));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(file_write_all_end);
 
 ENTRY(file_write_at, FILE_WRITE_AT)(FINT *fh, MPI_Offset *offset, void *buf, int *count, FINT *datatype, FINT *status, FINT *ierror) {
     int code;
     code = C(MPI_File_write_at)(file_in(*fh), *offset, choice_in(buf), *count, datatype_in(*datatype), status_out(status));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(file_write_at);
 
 ENTRY(file_write_at_all, FILE_WRITE_AT_ALL)(FINT *fh, MPI_Offset *offset, void *buf, int *count, FINT *datatype, FINT *status, FINT *ierror) {
     int code;
     code = C(MPI_File_write_at_all)(file_in(*fh), *offset, choice_in(buf), *count, datatype_in(*datatype), status_out(status));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(file_write_at_all);
 
 ENTRY(file_write_at_all_begin, FILE_WRITE_AT_ALL_BEGIN)(FINT *fh, MPI_Offset *offset, void *buf, int *count, FINT *datatype, FINT *ierror) {
     int code;
     code = C(MPI_File_write_at_all_begin)(file_in(*fh), *offset, choice_in(buf), *count, datatype_in(*datatype));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(file_write_at_all_begin);
 
 ENTRY(file_write_at_all_end, FILE_WRITE_AT_ALL_END)(FINT *fh, void *buf, FINT *status, FINT *ierror) {
     int code;
     code = C(MPI_File_write_at_all_end)(file_in(*fh), choice_in(buf), status_out(status));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(file_write_at_all_end);
 
 ENTRY(file_write_ordered, FILE_WRITE_ORDERED)(FINT *fh, void *buf, int *count, FINT *datatype, FINT *status, FINT *ierror) {
     int code;
     code = C(MPI_File_write_ordered)(file_in(*fh), choice_in(buf), *count, datatype_in(*datatype), status_out(status));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(file_write_ordered);
 
 ENTRY(file_write_ordered_begin, FILE_WRITE_ORDERED_BEGIN)(FINT *fh, void *buf, int *count, FINT *datatype, FINT *ierror) {
     int code;
     code = C(MPI_File_write_ordered_begin)(file_in(*fh), choice_in(buf), *count, datatype_in(*datatype));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(file_write_ordered_begin);
 
 ENTRY(file_write_ordered_end, FILE_WRITE_ORDERED_END)(FINT *fh, void *buf, FINT *status, FINT *ierror) {
     int code;
     code = C(MPI_File_write_ordered_end)(file_in(*fh), choice_in(buf), status_out(status));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(file_write_ordered_end);
 
 ENTRY(file_write_shared, FILE_WRITE_SHARED)(FINT *fh, void *buf, int *count, FINT *datatype, FINT *status, FINT *ierror) {
     int code;
     code = C(MPI_File_write_shared)(file_in(*fh), choice_in(buf), *count, datatype_in(*datatype), status_out(status));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(file_write_shared);
 
 ENTRY(parrived, PARRIVED)(FINT *request, int *partition, int *flag, FINT *ierror) {
     int code;
@@ -2157,6 +2247,7 @@ ENTRY(precv_init, PRECV_INIT)(void *buf, int *partitions, MPI_Count *count, FINT
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(precv_init);
 
 ENTRY(psend_init, PSEND_INIT)(void *buf, int *partitions, MPI_Count *count, FINT *datatype, int *dest, int *tag, FINT *comm, FINT *info, FINT *request, FINT *ierror) {
     int code;
@@ -2165,12 +2256,14 @@ ENTRY(psend_init, PSEND_INIT)(void *buf, int *partitions, MPI_Count *count, FINT
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(psend_init);
 
 ENTRY(bsend, BSEND)(void *buf, int *count, FINT *datatype, int *dest, int *tag, FINT *comm, FINT *ierror) {
     int code;
     code = C(MPI_Bsend)(choice_in(buf), *count, datatype_in(*datatype), *dest, *tag, comm_in(*comm));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(bsend);
 
 ENTRY(bsend_init, BSEND_INIT)(void *buf, int *count, FINT *datatype, int *dest, int *tag, FINT *comm, FINT *request, FINT *ierror) {
     int code;
@@ -2179,12 +2272,14 @@ ENTRY(bsend_init, BSEND_INIT)(void *buf, int *count, FINT *datatype, int *dest, 
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(bsend_init);
 
 ENTRY(buffer_attach, BUFFER_ATTACH)(void *buffer, int *size, FINT *ierror) {
     int code;
     code = C(MPI_Buffer_attach)(attached_in(buffer), *size);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(buffer_attach);
 
 ENTRY(buffer_detach, BUFFER_DETACH)(void *buffer_addr, int *size, FINT *ierror) {
     int code;
@@ -2250,6 +2345,7 @@ ENTRY(ibsend, IBSEND)(void *buf, int *count, FINT *datatype, int *dest, int *tag
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(ibsend);
 
 ENTRY(improbe, IMPROBE)(int *source, int *tag, FINT *comm, int *flag, FINT *message, FINT *status, FINT *ierror) {
     int code;
@@ -2269,6 +2365,7 @@ ENTRY(imrecv, IMRECV)(void *buf, int *count, FINT *datatype, FINT *message, FINT
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(imrecv);
 
 ENTRY(iprobe, IPROBE)(int *source, int *tag, FINT *comm, int *flag, FINT *status, FINT *ierror) {
     int code;
@@ -2284,6 +2381,7 @@ ENTRY(irecv, IRECV)(void *buf, int *count, FINT *datatype, int *source, int *tag
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(irecv);
 
 ENTRY(irsend, IRSEND)(void *buf, int *count, FINT *datatype, int *dest, int *tag, FINT *comm, FINT *request, FINT *ierror) {
     int code;
@@ -2292,6 +2390,7 @@ ENTRY(irsend, IRSEND)(void *buf, int *count, FINT *datatype, int *dest, int *tag
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(irsend);
 
 ENTRY(isend, ISEND)(void *buf, int *count, FINT *datatype, int *dest, int *tag, FINT *comm, FINT *request, FINT *ierror) {
     int code;
@@ -2300,6 +2399,7 @@ ENTRY(isend, ISEND)(void *buf, int *count, FINT *datatype, int *dest, int *tag, 
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(isend);
 
 ENTRY(isendrecv, ISENDRECV)(void *sendbuf, int *sendcount, FINT *sendtype, int *dest, int *sendtag, void *recvbuf, int *recvcount, FINT *recvtype, int *source, int *recvtag, FINT *comm, FINT *request, FINT *ierror) {
     int code;
@@ -2308,6 +2408,7 @@ ENTRY(isendrecv, ISENDRECV)(void *sendbuf, int *sendcount, FINT *sendtype, int *
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(isendrecv);
 
 ENTRY(isendrecv_replace, ISENDRECV_REPLACE)(void *buf, int *count, FINT *datatype, int *dest, int *sendtag, int *source, int *recvtag, FINT *comm, FINT *request, FINT *ierror) {
     int code;
@@ -2316,6 +2417,7 @@ ENTRY(isendrecv_replace, ISENDRECV_REPLACE)(void *buf, int *count, FINT *datatyp
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(isendrecv_replace);
 
 ENTRY(issend, ISSEND)(void *buf, int *count, FINT *datatype, int *dest, int *tag, FINT *comm, FINT *request, FINT *ierror) {
     int code;
@@ -2324,6 +2426,7 @@ ENTRY(issend, ISSEND)(void *buf, int *count, FINT *datatype, int *dest, int *tag
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(issend);
 
 ENTRY(mprobe, MPROBE)(int *source, int *tag, FINT *comm, FINT *message, FINT *status, FINT *ierror) {
     int code;
@@ -2341,6 +2444,7 @@ ENTRY(mrecv, MRECV)(void *buf, int *count, FINT *datatype, FINT *message, FINT *
     *message = message_out(c_message);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(mrecv);
 
 ENTRY(probe, PROBE)(int *source, int *tag, FINT *comm, FINT *status, FINT *ierror) {
     int code;
@@ -2354,6 +2458,7 @@ ENTRY(recv, RECV)(void *buf, int *count, FINT *datatype, int *source, int *tag, 
     code = C(MPI_Recv)(choice_in(buf), *count, datatype_in(*datatype), *source, *tag, comm_in(*comm), status_out(status));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(recv);
 
 ENTRY(recv_init, RECV_INIT)(void *buf, int *count, FINT *datatype, int *source, int *tag, FINT *comm, FINT *request, FINT *ierror) {
     int code;
@@ -2362,6 +2467,7 @@ ENTRY(recv_init, RECV_INIT)(void *buf, int *count, FINT *datatype, int *source, 
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(recv_init);
 
 ENTRY(request_free, REQUEST_FREE)(FINT *request, FINT *ierror) {
     int code;
@@ -2414,6 +2520,7 @@ ENTRY(rsend, RSEND)(void *buf, int *count, FINT *datatype, int *dest, int *tag, 
     code = C(MPI_Rsend)(choice_in(buf), *count, datatype_in(*datatype), *dest, *tag, comm_in(*comm));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(rsend);
 
 ENTRY(rsend_init, RSEND_INIT)(void *buf, int *count, FINT *datatype, int *dest, int *tag, FINT *comm, FINT *request, FINT *ierror) {
     int code;
@@ -2422,12 +2529,14 @@ ENTRY(rsend_init, RSEND_INIT)(void *buf, int *count, FINT *datatype, int *dest, 
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(rsend_init);
 
 ENTRY(send, SEND)(void *buf, int *count, FINT *datatype, int *dest, int *tag, FINT *comm, FINT *ierror) {
     int code;
     code = C(MPI_Send)(choice_in(buf), *count, datatype_in(*datatype), *dest, *tag, comm_in(*comm));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(send);
 
 ENTRY(send_init, SEND_INIT)(void *buf, int *count, FINT *datatype, int *dest, int *tag, FINT *comm, FINT *request, FINT *ierror) {
     int code;
@@ -2436,24 +2545,28 @@ ENTRY(send_init, SEND_INIT)(void *buf, int *count, FINT *datatype, int *dest, in
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(send_init);
 
 ENTRY(sendrecv, SENDRECV)(void *sendbuf, int *sendcount, FINT *sendtype, int *dest, int *sendtag, void *recvbuf, int *recvcount, FINT *recvtype, int *source, int *recvtag, FINT *comm, FINT *status, FINT *ierror) {
     int code;
     code = C(MPI_Sendrecv)(choice_in(sendbuf), *sendcount, datatype_in(*sendtype), *dest, *sendtag, choice_in(recvbuf), *recvcount, datatype_in(*recvtype), *source, *recvtag, comm_in(*comm), status_out(status));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(sendrecv);
 
 ENTRY(sendrecv_replace, SENDRECV_REPLACE)(void *buf, int *count, FINT *datatype, int *dest, int *sendtag, int *source, int *recvtag, FINT *comm, FINT *status, FINT *ierror) {
     int code;
     code = C(MPI_Sendrecv_replace)(choice_in(buf), *count, datatype_in(*datatype), *dest, *sendtag, *source, *recvtag, comm_in(*comm), status_out(status));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(sendrecv_replace);
 
 ENTRY(ssend, SSEND)(void *buf, int *count, FINT *datatype, int *dest, int *tag, FINT *comm, FINT *ierror) {
     int code;
     code = C(MPI_Ssend)(choice_in(buf), *count, datatype_in(*datatype), *dest, *tag, comm_in(*comm));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(ssend);
 
 ENTRY(ssend_init, SSEND_INIT)(void *buf, int *count, FINT *datatype, int *dest, int *tag, FINT *comm, FINT *request, FINT *ierror) {
     int code;
@@ -2462,6 +2575,7 @@ ENTRY(ssend_init, SSEND_INIT)(void *buf, int *count, FINT *datatype, int *dest, 
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(ssend_init);
 
 ENTRY(start, START)(FINT *request, FINT *ierror) {
     int code;
@@ -2741,6 +2855,7 @@ ENTRY(session_attach_buffer, SESSION_ATTACH_BUFFER)(FINT *session, void *buffer,
     code = C(MPI_Session_attach_buffer)(session_in(*session), attached_in(buffer), *size);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(session_attach_buffer);
 
 ENTRY(session_detach_buffer, SESSION_DETACH_BUFFER)(FINT *session, void *buffer_addr, int *size, FINT *ierror) {
     int code;
@@ -2840,36 +2955,42 @@ ENTRY(accumulate, ACCUMULATE)(void *origin_addr, int *origin_count, FINT *origin
     code = C(MPI_Accumulate)(choice_in(origin_addr), *origin_count, datatype_in(*origin_datatype), *target_rank, *target_disp, *target_count, datatype_in(*target_datatype), op_in(*op), win_in(*win));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(accumulate);
 
 ENTRY(compare_and_swap, COMPARE_AND_SWAP)(void *origin_addr, void *compare_addr, void *result_addr, FINT *datatype, int *target_rank, MPI_Aint *target_disp, FINT *win, FINT *ierror) {
     int code;
     code = C(MPI_Compare_and_swap)(choice_in(origin_addr), choice_in(compare_addr), choice_in(result_addr), datatype_in(*datatype), *target_rank, *target_disp, win_in(*win));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(compare_and_swap);
 
 ENTRY(fetch_and_op, FETCH_AND_OP)(void *origin_addr, void *result_addr, FINT *datatype, int *target_rank, MPI_Aint *target_disp, FINT *op, FINT *win, FINT *ierror) {
     int code;
     code = C(MPI_Fetch_and_op)(choice_in(origin_addr), choice_in(result_addr), datatype_in(*datatype), *target_rank, *target_disp, op_in(*op), win_in(*win));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(fetch_and_op);
 
 ENTRY(get, GET)(void *origin_addr, int *origin_count, FINT *origin_datatype, int *target_rank, MPI_Aint *target_disp, int *target_count, FINT *target_datatype, FINT *win, FINT *ierror) {
     int code;
     code = C(MPI_Get)(choice_in(origin_addr), *origin_count, datatype_in(*origin_datatype), *target_rank, *target_disp, *target_count, datatype_in(*target_datatype), win_in(*win));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(get);
 
 ENTRY(get_accumulate, GET_ACCUMULATE)(void *origin_addr, int *origin_count, FINT *origin_datatype, void *result_addr, int *result_count, FINT *result_datatype, int *target_rank, MPI_Aint *target_disp, int *target_count, FINT *target_datatype, FINT *op, FINT *win, FINT *ierror) {
     int code;
     code = C(MPI_Get_accumulate)(choice_in(origin_addr), *origin_count, datatype_in(*origin_datatype), choice_in(result_addr), *result_count, datatype_in(*result_datatype), *target_rank, *target_disp, *target_count, datatype_in(*target_datatype), op_in(*op), win_in(*win));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(get_accumulate);
 
 ENTRY(put, PUT)(void *origin_addr, int *origin_count, FINT *origin_datatype, int *target_rank, MPI_Aint *target_disp, int *target_count, FINT *target_datatype, FINT *win, FINT *ierror) {
     int code;
     code = C(MPI_Put)(choice_in(origin_addr), *origin_count, datatype_in(*origin_datatype), *target_rank, *target_disp, *target_count, datatype_in(*target_datatype), win_in(*win));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(put);
 
 ENTRY(raccumulate, RACCUMULATE)(void *origin_addr, int *origin_count, FINT *origin_datatype, int *target_rank, MPI_Aint *target_disp, int *target_count, FINT *target_datatype, FINT *op, FINT *win, FINT *request, FINT *ierror) {
     int code;
@@ -2878,6 +2999,7 @@ ENTRY(raccumulate, RACCUMULATE)(void *origin_addr, int *origin_count, FINT *orig
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(raccumulate);
 
 ENTRY(rget, RGET)(void *origin_addr, int *origin_count, FINT *origin_datatype, int *target_rank, MPI_Aint *target_disp, int *target_count, FINT *target_datatype, FINT *win, FINT *request, FINT *ierror) {
     int code;
@@ -2886,6 +3008,7 @@ ENTRY(rget, RGET)(void *origin_addr, int *origin_count, FINT *origin_datatype, i
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(rget);
 
 ENTRY(rget_accumulate, RGET_ACCUMULATE)(void *origin_addr, int *origin_count, FINT *origin_datatype, void *result_addr, int *result_count, FINT *result_datatype, int *target_rank, MPI_Aint *target_disp, int *target_count, FINT *target_datatype, FINT *op, FINT *win, FINT *request, FINT *ierror) {
     int code;
@@ -2894,6 +3017,7 @@ ENTRY(rget_accumulate, RGET_ACCUMULATE)(void *origin_addr, int *origin_count, FI
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(rget_accumulate);
 
 ENTRY(rput, RPUT)(void *origin_addr, int *origin_count, FINT *origin_datatype, int *target_rank, MPI_Aint *target_disp, int *target_count, FINT *target_datatype, FINT *win, FINT *request, FINT *ierror) {
     int code;
@@ -2902,6 +3026,7 @@ ENTRY(rput, RPUT)(void *origin_addr, int *origin_count, FINT *origin_datatype, i
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(rput);
 
 ENTRY(win_allocate, WIN_ALLOCATE)(MPI_Aint *size, int *disp_unit, FINT *info, FINT *comm, void *baseptr, FINT *win, FINT *ierror) {
     int code;
@@ -2944,6 +3069,7 @@ ENTRY(win_attach, WIN_ATTACH)(FINT *win, void *base, MPI_Aint *size, FINT *ierro
     code = C(MPI_Win_attach)(win_in(*win), choice_in(base), *size);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(win_attach);
 
 ENTRY(win_call_errhandler, WIN_CALL_ERRHANDLER)(FINT *win, int *errorcode, FINT *ierror) {
     int code;
@@ -2966,6 +3092,7 @@ ENTRY(win_create, WIN_CREATE)(void *base, MPI_Aint *size, int *disp_unit, FINT *
     if (code == MPI_SUCCESS) *win = win_out(c_win);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(win_create);
 
 ENTRY(win_create_dynamic, WIN_CREATE_DYNAMIC)(FINT *info, FINT *comm, FINT *win, FINT *ierror) {
     int code;
@@ -2988,6 +3115,7 @@ ENTRY(win_detach, WIN_DETACH)(FINT *win, void *base, FINT *ierror) {
     code = C(MPI_Win_detach)(win_in(*win), choice_in(base));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(win_detach);
 
 ENTRY(win_fence, WIN_FENCE)(int *assert, FINT *win, FINT *ierror) {
     int code;
@@ -3345,6 +3473,7 @@ ENTRY(ineighbor_allgather, INEIGHBOR_ALLGATHER)(void *sendbuf, int *sendcount, F
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(ineighbor_allgather);
 
 ENTRY(ineighbor_allgatherv, INEIGHBOR_ALLGATHERV)(void *sendbuf, int *sendcount, FINT *sendtype, void *recvbuf, int *recvcounts, int *displs, FINT *recvtype, FINT *comm, FINT *request, FINT *ierror) {
     int code;
@@ -3353,6 +3482,7 @@ ENTRY(ineighbor_allgatherv, INEIGHBOR_ALLGATHERV)(void *sendbuf, int *sendcount,
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(ineighbor_allgatherv);
 
 ENTRY(ineighbor_alltoall, INEIGHBOR_ALLTOALL)(void *sendbuf, int *sendcount, FINT *sendtype, void *recvbuf, int *recvcount, FINT *recvtype, FINT *comm, FINT *request, FINT *ierror) {
     int code;
@@ -3361,6 +3491,7 @@ ENTRY(ineighbor_alltoall, INEIGHBOR_ALLTOALL)(void *sendbuf, int *sendcount, FIN
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(ineighbor_alltoall);
 
 ENTRY(ineighbor_alltoallv, INEIGHBOR_ALLTOALLV)(void *sendbuf, int *sendcounts, int *sdispls, FINT *sendtype, void *recvbuf, int *recvcounts, int *rdispls, FINT *recvtype, FINT *comm, FINT *request, FINT *ierror) {
     int code;
@@ -3369,6 +3500,7 @@ ENTRY(ineighbor_alltoallv, INEIGHBOR_ALLTOALLV)(void *sendbuf, int *sendcounts, 
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(ineighbor_alltoallv);
 
 ENTRY(ineighbor_alltoallw, INEIGHBOR_ALLTOALLW)(void *sendbuf, int *sendcounts, MPI_Aint *sdispls, FINT *sendtypes, void *recvbuf, int *recvcounts, MPI_Aint *rdispls, FINT *recvtypes, FINT *comm, FINT *request, FINT *ierror) {
     int code;
@@ -3381,12 +3513,14 @@ ENTRY(ineighbor_alltoallw, INEIGHBOR_ALLTOALLW)(void *sendbuf, int *sendcounts, 
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(ineighbor_alltoallw);
 
 ENTRY(neighbor_allgather, NEIGHBOR_ALLGATHER)(void *sendbuf, int *sendcount, FINT *sendtype, void *recvbuf, int *recvcount, FINT *recvtype, FINT *comm, FINT *ierror) {
     int code;
     code = C(MPI_Neighbor_allgather)(choice_in(sendbuf), *sendcount, datatype_in(*sendtype), choice_in(recvbuf), *recvcount, datatype_in(*recvtype), comm_in(*comm));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(neighbor_allgather);
 
 ENTRY(neighbor_allgather_init, NEIGHBOR_ALLGATHER_INIT)(void *sendbuf, int *sendcount, FINT *sendtype, void *recvbuf, int *recvcount, FINT *recvtype, FINT *comm, FINT *info, FINT *request, FINT *ierror) {
     int code;
@@ -3395,12 +3529,14 @@ ENTRY(neighbor_allgather_init, NEIGHBOR_ALLGATHER_INIT)(void *sendbuf, int *send
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(neighbor_allgather_init);
 
 ENTRY(neighbor_allgatherv, NEIGHBOR_ALLGATHERV)(void *sendbuf, int *sendcount, FINT *sendtype, void *recvbuf, int *recvcounts, int *displs, FINT *recvtype, FINT *comm, FINT *ierror) {
     int code;
     code = C(MPI_Neighbor_allgatherv)(choice_in(sendbuf), *sendcount, datatype_in(*sendtype), choice_in(recvbuf), recvcounts, displs, datatype_in(*recvtype), comm_in(*comm));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(neighbor_allgatherv);
 
 ENTRY(neighbor_allgatherv_init, NEIGHBOR_ALLGATHERV_INIT)(void *sendbuf, int *sendcount, FINT *sendtype, void *recvbuf, int *recvcounts, int *displs, FINT *recvtype, FINT *comm, FINT *info, FINT *request, FINT *ierror) {
     int code;
@@ -3409,12 +3545,14 @@ ENTRY(neighbor_allgatherv_init, NEIGHBOR_ALLGATHERV_INIT)(void *sendbuf, int *se
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(neighbor_allgatherv_init);
 
 ENTRY(neighbor_alltoall, NEIGHBOR_ALLTOALL)(void *sendbuf, int *sendcount, FINT *sendtype, void *recvbuf, int *recvcount, FINT *recvtype, FINT *comm, FINT *ierror) {
     int code;
     code = C(MPI_Neighbor_alltoall)(choice_in(sendbuf), *sendcount, datatype_in(*sendtype), choice_in(recvbuf), *recvcount, datatype_in(*recvtype), comm_in(*comm));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(neighbor_alltoall);
 
 ENTRY(neighbor_alltoall_init, NEIGHBOR_ALLTOALL_INIT)(void *sendbuf, int *sendcount, FINT *sendtype, void *recvbuf, int *recvcount, FINT *recvtype, FINT *comm, FINT *info, FINT *request, FINT *ierror) {
     int code;
@@ -3423,12 +3561,14 @@ ENTRY(neighbor_alltoall_init, NEIGHBOR_ALLTOALL_INIT)(void *sendbuf, int *sendco
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(neighbor_alltoall_init);
 
 ENTRY(neighbor_alltoallv, NEIGHBOR_ALLTOALLV)(void *sendbuf, int *sendcounts, int *sdispls, FINT *sendtype, void *recvbuf, int *recvcounts, int *rdispls, FINT *recvtype, FINT *comm, FINT *ierror) {
     int code;
     code = C(MPI_Neighbor_alltoallv)(choice_in(sendbuf), sendcounts, sdispls, datatype_in(*sendtype), choice_in(recvbuf), recvcounts, rdispls, datatype_in(*recvtype), comm_in(*comm));
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(neighbor_alltoallv);
 
 ENTRY(neighbor_alltoallv_init, NEIGHBOR_ALLTOALLV_INIT)(void *sendbuf, int *sendcounts, int *sdispls, FINT *sendtype, void *recvbuf, int *recvcounts, int *rdispls, FINT *recvtype, FINT *comm, FINT *info, FINT *request, FINT *ierror) {
     int code;
@@ -3437,6 +3577,7 @@ ENTRY(neighbor_alltoallv_init, NEIGHBOR_ALLTOALLV_INIT)(void *sendbuf, int *send
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(neighbor_alltoallv_init);
 
 ENTRY(neighbor_alltoallw, NEIGHBOR_ALLTOALLW)(void *sendbuf, int *sendcounts, MPI_Aint *sdispls, FINT *sendtypes, void *recvbuf, int *recvcounts, MPI_Aint *rdispls, FINT *recvtypes, FINT *comm, FINT *ierror) {
     int code;
@@ -3447,6 +3588,7 @@ ENTRY(neighbor_alltoallw, NEIGHBOR_ALLTOALLW)(void *sendbuf, int *sendcounts, MP
     datatypes_done(c_recvtypes, 0);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(neighbor_alltoallw);
 
 ENTRY(neighbor_alltoallw_init, NEIGHBOR_ALLTOALLW_INIT)(void *sendbuf, int *sendcounts, MPI_Aint *sdispls, FINT *sendtypes, void *recvbuf, int *recvcounts, MPI_Aint *rdispls, FINT *recvtypes, FINT *comm, FINT *info, FINT *request, FINT *ierror) {
     int code;
@@ -3459,6 +3601,7 @@ ENTRY(neighbor_alltoallw_init, NEIGHBOR_ALLTOALLW_INIT)(void *sendbuf, int *send
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
+F08_ADDRESSES(neighbor_alltoallw_init);
 
 ENTRY(topo_test, TOPO_TEST)(FINT *comm, int *status, FINT *ierror) {
     int code;
@@ -3467,7 +3610,7 @@ ENTRY(topo_test, TOPO_TEST)(FINT *comm, int *status, FINT *ierror) {
 }
 F08(topo_test);
 
-#if defined(MPICH_ABI)
+#if defined(HAS_REMOVED)
 /* What was removed from the standard. */
 
 ENTRY(address, ADDRESS)(void *location, FINT *address, FINT *ierror) {

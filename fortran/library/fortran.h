@@ -1,5 +1,5 @@
-/* What all of the Fortran library is written with. It is compiled four times: for the standard ABI and the MPICH ABI (MPICH_ABI), and for the
- * names that begin with MPI_ and with PMPI_ (PROFILING). It calls MPI by its C interface alone, so it runs on any library of its ABI. */
+/* What all of the Fortran library is written with. It is compiled six times: for the standard ABI, the MPICH ABI (MPICH_ABI) and Open MPI's
+ * (OPENMPI_ABI), and for the names that begin with MPI_ and with PMPI_ (PROFILING). It calls MPI by its C interface alone, so it runs on any library of its ABI. */
 #ifndef ISTHMUS_FORTRAN_H
 #define ISTHMUS_FORTRAN_H
 
@@ -10,6 +10,8 @@
 
 #if defined(MPICH_ABI)
 #include "mpich_abi.h"
+#elif defined(OPENMPI_ABI)
+#include "openmpi_abi.h"
 #else
 #include "mpi.h"
 #endif
@@ -61,10 +63,38 @@
 #define ENTRY_LARGE(name, small) ALIAS_(FORTRAN_(small##_f08_large_), TEXT_(name##_f08_)); ENTRY_F08(name)
 #endif
 
+/* Choice buffers of module mpi_f08 are addresses where its compiler is told to check neither type nor rank, as Open MPI's modules do. */
+#if defined(OPENMPI_ABI)
+#define F08_ADDRESSES(name) F08(name)
+#else
+#define F08_ADDRESSES(name)
+#endif
+
+/* Libraries of these ABIs have what was removed from the standard. */
+#if defined(MPICH_ABI) || defined(OPENMPI_ABI)
+#define HAS_REMOVED
+#endif
+
 typedef MPI_Aint ADDRESS;
 typedef int FINT;
 
 /* The arguments that programs recognise by their address: variables of mpif.h and module mpi (common blocks), and of module mpi_f08. */
+#if defined(OPENMPI_ABI)
+/* Of all of them; libmpi.so.40 has them too, for programs without. */
+extern FINT mpi_fortran_bottom_, mpi_fortran_in_place_, mpi_fortran_errcodes_ignore_, mpi_fortran_unweighted_, mpi_fortran_weights_empty_;
+extern FINT mpi_fortran_status_ignore_[], mpi_fortran_statuses_ignore_[];
+extern char mpi_fortran_argv_null_, mpi_fortran_argvs_null_;
+#define IS_BOTTOM(address) ((address) == &mpi_fortran_bottom_)
+#define IS_IN_PLACE(address) ((address) == &mpi_fortran_in_place_)
+#define IS_AUTOMATIC(address) 0
+#define IS_STATUS_IGNORE(address) ((address) == mpi_fortran_status_ignore_)
+#define IS_STATUSES_IGNORE(address) ((address) == mpi_fortran_statuses_ignore_)
+#define IS_UNWEIGHTED(address) ((address) == &mpi_fortran_unweighted_)
+#define IS_WEIGHTS_EMPTY(address) ((address) == &mpi_fortran_weights_empty_)
+#define IS_ERRCODES_IGNORE(address) ((address) == &mpi_fortran_errcodes_ignore_)
+#define IS_ARGV_NULL(address) ((address) == &mpi_fortran_argv_null_)
+#define IS_ARGVS_NULL(address) ((address) == &mpi_fortran_argvs_null_)
+#else
 struct mpipriv1 { FINT bottom, in_place, status_ignore[sizeof(MPI_Status) / sizeof(FINT)]; };
 struct mpipriv2 { FINT statuses_ignore[sizeof(MPI_Status) / sizeof(FINT)], errcodes_ignore; };
 struct mpiprivc { char argvs_null, argv_null; };
@@ -81,54 +111,64 @@ extern MPI_Status MPIR_F08_MPI_STATUS_IGNORE_OBJ, MPIR_F08_MPI_STATUSES_IGNORE_O
 extern FINT __mpi_f08_link_constants_MOD_mpi_errcodes_ignore, __mpi_f08_link_constants_MOD_mpi_unweighted,
     __mpi_f08_link_constants_MOD_mpi_weights_empty;
 extern char __mpi_f08_link_constants_MOD_mpi_argv_null, __mpi_f08_link_constants_MOD_mpi_argvs_null;
+#define OF_MODULE_(address, name) || (address) == &__mpi_f08_link_constants_MOD_mpi_##name
+#else
+#define OF_MODULE_(address, name)
+#endif
+#define IS_BOTTOM(address) ((address) == &mpipriv1_.bottom || (address) == &MPIR_F08_MPI_BOTTOM)
+#define IS_IN_PLACE(address) ((address) == &mpipriv1_.in_place || (address) == &MPIR_F08_MPI_IN_PLACE)
+#define IS_AUTOMATIC(address) ((address) == &mpi_abi_buffer_automatic_ || (address) == &MPIR_F08_MPI_BUFFER_AUTOMATIC)
+#define IS_STATUS_IGNORE(address) \
+    ((address) == mpipriv1_.status_ignore || (MPI_Status *)(address) == &MPIR_F08_MPI_STATUS_IGNORE_OBJ)
+#define IS_STATUSES_IGNORE(address) \
+    ((address) == mpipriv2_.statuses_ignore || (MPI_Status *)(address) == &MPIR_F08_MPI_STATUSES_IGNORE_OBJ)
+#define IS_UNWEIGHTED(address) ((address) == &mpifcmb5_ || (address) == &MPIR_F08_MPI_UNWEIGHTED OF_MODULE_(address, unweighted))
+#define IS_WEIGHTS_EMPTY(address) \
+    ((address) == &mpifcmb9_ || (address) == &MPIR_F08_MPI_WEIGHTS_EMPTY OF_MODULE_(address, weights_empty))
+#define IS_ERRCODES_IGNORE(address) \
+    ((address) == &mpipriv2_.errcodes_ignore || (address) == &MPIR_F08_MPI_ERRCODES_IGNORE OF_MODULE_(address, errcodes_ignore))
+#define IS_ARGV_NULL(address) ((address) == &mpiprivc_.argv_null || (address) == &MPIR_F08_MPI_ARGV_NULL OF_MODULE_(address, argv_null))
+#define IS_ARGVS_NULL(address) \
+    ((address) == &mpiprivc_.argvs_null || (address) == &MPIR_F08_MPI_ARGVS_NULL OF_MODULE_(address, argvs_null))
 #endif
 
 /* A choice buffer. */
 static inline void *choice_in(const void *address) {
-    if (address == &mpipriv1_.bottom || address == &MPIR_F08_MPI_BOTTOM) return MPI_BOTTOM;
-    if (address == &mpipriv1_.in_place || address == &MPIR_F08_MPI_IN_PLACE) return MPI_IN_PLACE;
+    if (IS_BOTTOM(address)) return MPI_BOTTOM;
+    if (IS_IN_PLACE(address)) return MPI_IN_PLACE;
     return (void *)address;
 }
 
 /* The buffer that is attached for buffered sends. */
 static inline void *attached_in(const void *address) {
-    if (address == &mpi_abi_buffer_automatic_ || address == &MPIR_F08_MPI_BUFFER_AUTOMATIC) return MPI_BUFFER_AUTOMATIC;
-    return choice_in(address);
+    return IS_AUTOMATIC(address) ? MPI_BUFFER_AUTOMATIC : choice_in(address);
 }
 
 /* Statuses are the same integers in both languages. */
 static inline MPI_Status *status_out(FINT *address) {
-    if (address == mpipriv1_.status_ignore || (MPI_Status *)address == &MPIR_F08_MPI_STATUS_IGNORE_OBJ) return MPI_STATUS_IGNORE;
-    return (MPI_Status *)address;
+    return IS_STATUS_IGNORE(address) ? MPI_STATUS_IGNORE : (MPI_Status *)address;
 }
 static inline MPI_Status *statuses_out(FINT *address) {
-    if (address == mpipriv2_.statuses_ignore || (MPI_Status *)address == &MPIR_F08_MPI_STATUSES_IGNORE_OBJ)
-        return MPI_STATUSES_IGNORE;
-    return (MPI_Status *)address;
+    return IS_STATUSES_IGNORE(address) ? MPI_STATUSES_IGNORE : (MPI_Status *)address;
 }
 
 static inline int *weights_in(FINT *address) {
-    if (address == &mpifcmb5_ || address == &MPIR_F08_MPI_UNWEIGHTED) return MPI_UNWEIGHTED;
-    if (address == &mpifcmb9_ || address == &MPIR_F08_MPI_WEIGHTS_EMPTY) return MPI_WEIGHTS_EMPTY;
-#if defined(MPICH_ABI)
-    if (address == &__mpi_f08_link_constants_MOD_mpi_unweighted) return MPI_UNWEIGHTED;
-    if (address == &__mpi_f08_link_constants_MOD_mpi_weights_empty) return MPI_WEIGHTS_EMPTY;
-#endif
+    if (IS_UNWEIGHTED(address)) return MPI_UNWEIGHTED;
+    if (IS_WEIGHTS_EMPTY(address)) return MPI_WEIGHTS_EMPTY;
     return address;
 }
 
-static inline int is_errcodes_ignore(FINT *address) {
-#if defined(MPICH_ABI)
-    if (address == &__mpi_f08_link_constants_MOD_mpi_errcodes_ignore) return 1;
-#endif
-    return address == &mpipriv2_.errcodes_ignore || address == &MPIR_F08_MPI_ERRCODES_IGNORE;
-}
+static inline int is_errcodes_ignore(FINT *address) { return IS_ERRCODES_IGNORE(address); }
 
-/* Handles. Predefined ones have the same value in both languages; others are converted by MPI. */
+/* Handles. Predefined ones have the same value in both languages, but in Open MPI's ABI; others are converted by MPI. */
 #if defined(MPICH_ABI)
 #define HANDLE_(Type, Function, name) \
     static inline Type name##_in(FINT handle) { return handle; } \
     static inline FINT name##_out(Type handle) { return handle; }
+#elif defined(OPENMPI_ABI)
+#define HANDLE_(Type, Function, name) \
+    static inline Type name##_in(FINT handle) { return P##Function##_f2c(handle); } \
+    static inline FINT name##_out(Type handle) { return P##Function##_c2f(handle); }
 #else
 #define HANDLE_(Type, Function, name) \
     static inline Type name##_in(FINT handle) { \

@@ -61,8 +61,8 @@ NAMES(conversion_fn_null_c, CONVERSION_FN_NULL_C);
      (function) == (void *)MPI_##NAME || (function) == (void *)pmpi_##name || (function) == (void *)pmpi_##name##_ || \
      (function) == (void *)pmpi_##name##__ || (function) == (void *)PMPI_##NAME)
 
-#if defined(MPICH_ABI)
-/* The same of MPICH's module mpi_f08_callbacks, and procedures of other modules of MPICH that have code, under gfortran's names. */
+#if defined(MPICH_ABI) || defined(OPENMPI_ABI)
+/* The same of their modules mpi_f08_callbacks, under gfortran's names. */
 #define F08_CALLBACK(name) ALIAS_(__mpi_f08_callbacks_MOD_mpi_##name, "mpi_" #name "_");
 F08_CALLBACK(comm_dup_fn)
 F08_CALLBACK(comm_null_copy_fn)
@@ -84,6 +84,10 @@ F08_CALLBACK(conversion_fn_null_c)
         *size = bytes; \
         if (ierror) *ierror = MPI_SUCCESS; \
     }
+#endif
+
+#if defined(MPICH_ABI)
+/* Procedures of other modules of MPICH that have code. */
 #define SIZEOF_BOTH(letter, bytes) \
     SIZEOF(__mpi_sizeofs_MOD_mpi_sizeof_##letter, bytes) \
     SIZEOF(__mpi_sizeofs_MOD_mpi_sizeof_##letter##v, bytes)
@@ -116,6 +120,30 @@ SIZEOF(__mpi_f08_types_MOD_mpi_sizeof_xcomplex128, 32)
     }
 STATUS_COPY(__mpi_f08_types_MOD_mpi_status_f082f)
 STATUS_COPY(__mpi_f08_types_MOD_mpi_status_f2f08)
+#endif
+
+#if defined(OPENMPI_ABI)
+/* MPI_Sizeof for each type and rank, as Open MPI's modules name them. */
+#define SIZEOF_RANK(name, rank) ALIAS_(mpi_sizeof_##name##_##rank##_, "mpi_sizeof_" #name "_scalar_"); \
+    ALIAS_(pmpi_sizeof_##name##_##rank##_, "mpi_sizeof_" #name "_scalar_");
+#define SIZEOF_TYPE(name, bytes) \
+    SIZEOF(mpi_sizeof_##name##_scalar_, bytes) \
+    ALIAS_(pmpi_sizeof_##name##_scalar_, "mpi_sizeof_" #name "_scalar_"); \
+    SIZEOF_RANK(name, r1) SIZEOF_RANK(name, r2) SIZEOF_RANK(name, r3) SIZEOF_RANK(name, r4) SIZEOF_RANK(name, r5) \
+    SIZEOF_RANK(name, r6) SIZEOF_RANK(name, r7) SIZEOF_RANK(name, r8) SIZEOF_RANK(name, r9) SIZEOF_RANK(name, r10) \
+    SIZEOF_RANK(name, r11) SIZEOF_RANK(name, r12) SIZEOF_RANK(name, r13) SIZEOF_RANK(name, r14) SIZEOF_RANK(name, r15)
+SIZEOF_TYPE(character, 1)
+SIZEOF_TYPE(complex32, 8)
+SIZEOF_TYPE(complex64, 16)
+SIZEOF_TYPE(complex128, 32)
+SIZEOF_TYPE(int8, 1)
+SIZEOF_TYPE(int16, 2)
+SIZEOF_TYPE(int32, 4)
+SIZEOF_TYPE(int64, 8)
+SIZEOF_TYPE(logical, 4)
+SIZEOF_TYPE(real32, 4)
+SIZEOF_TYPE(real64, 8)
+SIZEOF_TYPE(real128, 16)
 #endif
 
 #if !defined(IS_OF_MODULE_)

@@ -1,6 +1,7 @@
 /* The arguments that programs recognise by their address. Programs have common blocks of the same names, which take the place of these. */
 #include "fortran.h"
 
+#if !defined(OPENMPI_ABI)
 struct mpipriv1 mpipriv1_;
 struct mpipriv2 mpipriv2_;
 struct mpiprivc mpiprivc_;
@@ -9,6 +10,7 @@ FINT MPIR_F08_MPI_BOTTOM, MPIR_F08_MPI_IN_PLACE, MPIR_F08_MPI_BUFFER_AUTOMATIC, 
 FINT MPIR_F08_MPI_UNWEIGHTED, MPIR_F08_MPI_WEIGHTS_EMPTY;
 char MPIR_F08_MPI_ARGV_NULL, MPIR_F08_MPI_ARGVS_NULL;
 MPI_Status MPIR_F08_MPI_STATUS_IGNORE_OBJ, MPIR_F08_MPI_STATUSES_IGNORE_OBJ;
+#endif
 
 /* Operators of handles. */
 #define OPERATORS(name) \
@@ -59,4 +61,22 @@ MPICH_OPERATORS(op)
 MPICH_OPERATORS(request)
 MPICH_OPERATORS(session)
 MPICH_OPERATORS(win)
+#endif
+
+#if defined(OPENMPI_ABI)
+/* The operators of Open MPI's module. */
+#define OPENMPI_OPERATORS(name) \
+    int __mpi_f08_types_MOD_ompi_##name##_op_eq(const FINT *a, const FINT *b) { return *a == *b; } \
+    int __mpi_f08_types_MOD_ompi_##name##_op_ne(const FINT *a, const FINT *b) { return *a != *b; }
+OPENMPI_OPERATORS(comm)
+OPENMPI_OPERATORS(datatype)
+OPENMPI_OPERATORS(errhandler)
+OPENMPI_OPERATORS(file)
+OPENMPI_OPERATORS(group)
+OPENMPI_OPERATORS(info)
+OPENMPI_OPERATORS(message)
+OPENMPI_OPERATORS(op)
+OPENMPI_OPERATORS(request)
+OPENMPI_OPERATORS(session)
+OPENMPI_OPERATORS(win)
 #endif

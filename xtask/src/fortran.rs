@@ -14,14 +14,20 @@ struct Library {
     links: &'static [&'static str],
     on: &'static str,
     flags: &'static [&'static str],
+    /// Sources that it has alone.
+    own: &'static [&'static str],
+    /// Whether module `mpi_f08` passes descriptors of arrays.
+    has_descriptors: bool,
 }
 
-const LIBRARIES: [Library; 2] = [
+const LIBRARIES: [Library; 3] = [
     Library {
         name: "libmpifort_abi.so.1",
         links: &["libmpifort_abi.so"],
         on: "libmpi_abi.so.1",
         flags: &[],
+        own: &[],
+        has_descriptors: true,
     },
     // Debian's MPICH calls the same library by the second name.
     Library {
@@ -29,6 +35,17 @@ const LIBRARIES: [Library; 2] = [
         links: &["libmpifort.so", "libmpichfort.so.12", "libmpichfort.so"],
         on: "libmpi.so.12",
         flags: &["-DMPICH_ABI"],
+        own: &["mpich_constants.c"],
+        has_descriptors: true,
+    },
+    // Open MPI has three: for mpif.h, and for its modules, which call nothing in one another here.
+    Library {
+        name: "libmpi_mpifh.so.40",
+        links: &["libmpi_usempi_ignore_tkr.so.40", "libmpi_usempif08.so.40"],
+        on: "libmpi.so.40",
+        flags: &["-DOPENMPI_ABI"],
+        own: &["openmpi_constants.c"],
+        has_descriptors: false,
     },
 ];
 
@@ -52,6 +69,9 @@ const SOURCES: [(&str, &[&[&str]]); 8] = [
     ),
 ];
 
+/// What works with descriptors of arrays.
+const OF_DESCRIPTORS: [&str; 2] = ["section.c", "choice.c"];
+
 /// Compile and link the libraries into `lib`, where the C libraries are.
 pub fn libraries(lib: &Path) -> Result<()> {
     for library in &LIBRARIES {
@@ -59,9 +79,10 @@ pub fn libraries(lib: &Path) -> Result<()> {
         std::fs::create_dir_all(&objects).with_context(|| format!("cannot make {}", objects.display()))?;
         let mut all = Vec::new();
         let mut sources = SOURCES.to_vec();
-        if library.flags.contains(&"-DMPICH_ABI") {
-            sources.push(("mpich_constants.c", &[&[]]));
+        if !library.has_descriptors {
+            sources.retain(|(source, _)| !OF_DESCRIPTORS.contains(source));
         }
+        sources.extend(library.own.iter().map(|source| (*source, &[&[] as &[_]] as &[&[_]])));
         for (source, variants) in sources {
             for flags in variants {
                 let object = objects.join(format!("{source}{}.o", flags.concat()));

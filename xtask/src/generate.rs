@@ -1,4 +1,4 @@
-//! `gen`: the C surface of both ABIs, written from the facts in `standard/`.
+//! `gen`: the C surface of all ABIs, written from the facts in `standard/`.
 
 mod argument;
 mod body;
@@ -8,6 +8,7 @@ mod entry;
 mod fortran;
 mod fuzz;
 mod header;
+mod openmpi;
 mod openshmem;
 mod pieces;
 mod rust;
@@ -92,6 +93,7 @@ fn generate(standard: &Standard) -> Result<BTreeMap<PathBuf, String>> {
     for (library, text) in trampoline::render(standard) {
         files.insert(Path::new("crates/abi/trampoline").join(library), text);
     }
+    files.insert("crates/abi/trampoline/openmpi.S".into(), openmpi::render(standard)?);
     let mut rust = entry::render(standard)?;
     rust.insert("constants.rs".to_owned(), constants::render(standard)?);
     for (name, text) in rust {

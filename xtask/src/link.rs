@@ -15,9 +15,13 @@ use crate::process::root;
 const ENGINE: &str = "libisthmus.so.0";
 
 /// A library that programs link: its name, its source, and names under which it is found too.
-const TRAMPOLINES: [(&str, &str, &[&str]); 5] = [
+const TRAMPOLINES: [(&str, &str, &[&str]); 8] = [
     ("libmpi_abi.so.1", "mpi_abi", &["libmpi_abi.so"]),
     ("libmpi.so.12", "mpi", &["libmpi.so", "libmpich.so.12", "libmpich.so"]),
+    ("libmpi.so.40", "openmpi", &[]),
+    // Open MPI's inner libraries: programs are linked to them by accident, and call nothing in them.
+    ("libopen-rte.so.40", "nothing", &[]),
+    ("libopen-pal.so.40", "nothing", &[]),
     ("liboshmem.so.0", "oshmem", &["liboshmem.so", "libsma.so"]),
     ("libarmci.so.0", "armci", &["libarmci.so"]),
     ("libga.so.0", "ga", &["libga.so"]),

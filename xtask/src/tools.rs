@@ -35,6 +35,8 @@ pub enum Tool {
     Scalapack,
     /// HDF5, built for MPICH.
     ParallelFiles,
+    /// Open MPI with its wrappers for compilers.
+    OpenMpi,
     /// Slurm's daemons and commands.
     Slurm,
     /// An emulator of whole machines.
@@ -62,6 +64,7 @@ impl Tool {
             Self::Libfabric => "libfabric",
             Self::Scalapack => "ScaLAPACK for MPICH's ABI",
             Self::ParallelFiles => "HDF5 for MPICH's ABI",
+            Self::OpenMpi => "Open MPI",
             Self::Slurm => "Slurm",
             Self::Qemu => "qemu for x86",
             Self::Headers => "the headers of a Linux kernel",
@@ -84,6 +87,7 @@ impl Tool {
             Self::Libfabric => &["libfabric1"],
             Self::Scalapack => &["libscalapack-mpich2.2", "libopenblas0-pthread"],
             Self::ParallelFiles => &["libhdf5-mpich-103-1"],
+            Self::OpenMpi => &["libopenmpi-dev", "openmpi-bin"],
             Self::Slurm => &[
                 "slurmctld",
                 "slurmd",
@@ -124,6 +128,7 @@ impl Tool {
             Self::Libfabric => has_library("libfabric.so.1"),
             Self::Scalapack => has_library("libscalapack-mpich.so.2.2"),
             Self::ParallelFiles => ["libhdf5_mpich.so.103"].into_iter().all(has_library),
+            Self::OpenMpi => found("mpicc.openmpi") && has_library("libmpi_cxx.so.40"),
             Self::Slurm => ["munged", "slurmctld", "slurmd", "srun"].into_iter().all(found),
             Self::Qemu => found(kmod::QEMU),
             Self::Headers => found("make") && found("gcc") && kmod::newest().is_some(),

@@ -1,4 +1,4 @@
-//! What differs between the two ABIs: handle types, the layout of a status, and the values of constants.
+//! What differs between the ABIs: handle types, the layout of a status, and the values of constants.
 //!
 //! Canonical values are the standard ABI's, so for [`Std`] nearly everything here is free.
 
@@ -8,6 +8,7 @@ use isthmus_mpi::comm::Comm;
 use isthmus_mpi::constants::{DISTRIBUTE_DFLT_DARG, DISTRIBUTE_DFLT_DARG_LITERALLY};
 use isthmus_mpi::datatype::Datatype;
 use isthmus_mpi::errhandler::Errhandler;
+use isthmus_mpi::file::File;
 use isthmus_mpi::group::Group;
 use isthmus_mpi::handle::Handle;
 use isthmus_mpi::info::Info;
@@ -20,6 +21,7 @@ use isthmus_mpi::win::Win;
 
 use crate::foreign::Foreign;
 use crate::generated::constants::{self, ErrorClass, Limits, Rank, Tag};
+pub use crate::openmpi::OpenMpi;
 
 /// A C ABI of MPI.
 pub trait Abi: Limits + Sized + 'static {
@@ -28,6 +30,8 @@ pub trait Abi: Limits + Sized + 'static {
     /// `MPI_Status`.
     type Status: Copy;
 
+    /// A number of its own, below [`ABIS`].
+    const INDEX: usize;
     /// What people call it.
     const NAME: &'static str;
     /// What `MPI4PY_MPIABI` calls it.
@@ -38,13 +42,21 @@ pub trait Abi: Limits + Sized + 'static {
     const VERSION: (c_int, c_int);
     /// `MPI_STATUS_IGNORE` and `MPI_STATUSES_IGNORE`.
     const STATUS_IGNORE: usize;
-    /// `MPI_FILE_NULL`.
-    const FILE_NULL: usize;
+    /// `MPI_UNWEIGHTED`.
+    const UNWEIGHTED: usize = 10;
+    /// `MPI_WEIGHTS_EMPTY`.
+    const WEIGHTS_EMPTY: usize = 11;
+    /// `MPI_T_PVAR_ALL_HANDLES`.
+    const ALL_PVAR_HANDLES: usize = 1;
 
     /// A handle that a program gives. Anything goes: what names nothing of this kind will not resolve.
     fn handle_in<T: Predefined>(handle: Self::Handle) -> Handle<T>;
     /// A handle that a program gets.
     fn handle_out<T: Predefined>(handle: Handle<T>) -> Self::Handle;
+    /// A file's handle that a program gives: an address in all ABIs.
+    fn file_in(handle: *mut c_void) -> Handle<File>;
+    /// A file's handle that a program gets.
+    fn file_out(handle: Handle<File>) -> *mut c_void;
     /// An integer that a program gives.
     fn word_in<W: Word>(value: c_int) -> i32;
     /// An integer that a program gets.
@@ -61,12 +73,22 @@ pub trait Abi: Limits + Sized + 'static {
     /// A handle as an integer, as Fortran holds it.
     fn to_int(handle: Self::Handle) -> c_int;
     /// The handle that an integer stands for.
-    fn from_int(integer: c_int) -> Self::Handle;
+    fn from_int<T: Predefined>(integer: c_int) -> Self::Handle;
     /// A new status.
     fn status_from(status: &Status) -> Self::Status;
 
     /// The constant of the other ABI that a handle of no object is, if it is one.
     fn foreign(raw: u32) -> Option<Foreign>;
+
+    /// A file's handle as an integer.
+    fn file_to_int(handle: *mut c_void) -> c_int {
+        handle.addr() as c_int
+    }
+
+    /// The file's handle that an integer stands for.
+    fn file_from_int(integer: c_int) -> *mut c_void {
+        std::ptr::without_provenance_mut(integer.cast_unsigned() as usize)
+    }
 
     /// As [`Self::buffer`], to be written to.
     #[inline(always)]
@@ -75,12 +97,19 @@ pub trait Abi: Limits + Sized + 'static {
     }
 }
 
+/// How many ABIs there are.
+pub const ABIS: usize = isthmus_mpi::win::ABIS;
+
 /// A set of integer constants, or of such constants and user-defined values.
 pub trait Word {
     /// The canonical value; [`INVALID`] for what means something else there.
     fn from_mpich(value: i32) -> i32;
     /// The MPICH ABI's value of a canonical one.
     fn to_mpich(value: i32) -> i32;
+    /// As [`Self::from_mpich`], of Open MPI's ABI.
+    fn from_openmpi(value: i32) -> i32;
+    /// Open MPI's value of a canonical one; of what it has no name for a value that says so.
+    fn to_openmpi(value: i32) -> i32;
 }
 
 /// A value that is in no set of constants.
@@ -93,6 +122,8 @@ pub struct ErrorCode;
 const LAST_CODE: i32 = 0x3fff;
 /// `MPI_ERR_LASTCODE` of the MPICH ABI.
 const MPICH_LAST_CODE: i32 = 0x3fff_ffff;
+/// `MPI_ERR_LASTCODE` of Open MPI's ABI.
+const OPENMPI_LAST_CODE: i32 = 92;
 
 impl Word for ErrorCode {
     fn from_mpich(value: i32) -> i32 {
@@ -108,6 +139,20 @@ impl Word for ErrorCode {
             _ => ErrorClass::to_mpich(value),
         }
     }
+
+    fn from_openmpi(value: i32) -> i32 {
+        match value.checked_sub(OPENMPI_LAST_CODE) {
+            Some(added @ 0..) => LAST_CODE.saturating_add(added),
+            _ => ErrorClass::from_openmpi(value),
+        }
+    }
+
+    fn to_openmpi(value: i32) -> i32 {
+        match value.checked_sub(LAST_CODE) {
+            Some(added @ 0..) => OPENMPI_LAST_CODE + added,
+            _ => ErrorClass::to_openmpi(value),
+        }
+    }
 }
 
 /// Arguments of distributions of arrays: lengths of blocks, or the default.
@@ -115,11 +160,14 @@ pub struct DistributionArgument;
 
 /// `MPI_DISTRIBUTE_DFLT_DARG` of the MPICH ABI.
 const MPICH_DEFAULT: i32 = -49767;
+/// `MPI_DISTRIBUTE_DFLT_DARG` of Open MPI's ABI.
+const OPENMPI_DEFAULT: i32 = -1;
 
-impl Word for DistributionArgument {
-    fn from_mpich(value: i32) -> i32 {
+impl DistributionArgument {
+    /// The canonical value of `value` where `default` is the default.
+    fn canonical(value: i32, default: i32) -> i32 {
         match value {
-            MPICH_DEFAULT => DISTRIBUTE_DFLT_DARG,
+            value if value == default => DISTRIBUTE_DFLT_DARG,
             // In the standard ABI this number is the default.
             DISTRIBUTE_DFLT_DARG => DISTRIBUTE_DFLT_DARG_LITERALLY,
             DISTRIBUTE_DFLT_DARG_LITERALLY => INVALID,
@@ -127,12 +175,31 @@ impl Word for DistributionArgument {
         }
     }
 
-    fn to_mpich(value: i32) -> i32 {
+    /// The value of a canonical one where `default` is the default.
+    fn own(value: i32, default: i32) -> i32 {
         match value {
-            DISTRIBUTE_DFLT_DARG => MPICH_DEFAULT,
+            DISTRIBUTE_DFLT_DARG => default,
             DISTRIBUTE_DFLT_DARG_LITERALLY => DISTRIBUTE_DFLT_DARG,
             other => other,
         }
+    }
+}
+
+impl Word for DistributionArgument {
+    fn from_mpich(value: i32) -> i32 {
+        Self::canonical(value, MPICH_DEFAULT)
+    }
+
+    fn to_mpich(value: i32) -> i32 {
+        Self::own(value, MPICH_DEFAULT)
+    }
+
+    fn from_openmpi(value: i32) -> i32 {
+        Self::canonical(value, OPENMPI_DEFAULT)
+    }
+
+    fn to_openmpi(value: i32) -> i32 {
+        Self::own(value, OPENMPI_DEFAULT)
     }
 }
 
@@ -152,7 +219,21 @@ impl Word for Assertion {
     fn to_mpich(value: i32) -> i32 {
         Self::from_mpich(value)
     }
+
+    /// The same five bits in the same order, from bit 0 on. What has no meaning keeps none: bits above move up, and one that would be
+    /// lost becomes bit 0.
+    fn from_openmpi(value: i32) -> i32 {
+        let lost = value >> (31 - OPENMPI_ASSERTION_SHIFT) != 0;
+        value << OPENMPI_ASSERTION_SHIFT | i32::from(lost)
+    }
+
+    fn to_openmpi(value: i32) -> i32 {
+        value >> OPENMPI_ASSERTION_SHIFT
+    }
 }
+
+/// `MPI_MODE_NOCHECK` is 1 in Open MPI's ABI, and 1024 in the standard's.
+const OPENMPI_ASSERTION_SHIFT: u32 = 10;
 
 /// Modes of access to files: bits.
 pub struct AccessMode;
@@ -182,12 +263,23 @@ impl Word for AccessMode {
         let known = ACCESS_MODES.iter().filter(|(canonical, _)| value & canonical != 0);
         known.fold(0, |all, (_, mpich)| all | mpich)
     }
+
+    /// Both have them from ROMIO.
+    fn from_openmpi(value: i32) -> i32 {
+        Self::from_mpich(value)
+    }
+
+    fn to_openmpi(value: i32) -> i32 {
+        Self::to_mpich(value)
+    }
 }
 
 /// Objects some of whose handles are constants.
 pub trait Predefined: Sized + 'static {
     /// The canonical handle, if `raw` is a constant of the MPICH ABI.
     fn from_mpich(raw: u32) -> Option<u32>;
+    /// The canonical handle, if `integer` is what Fortran programs of Open MPI's ABI call a constant.
+    fn from_fortran(integer: i32) -> Option<u32>;
 }
 
 macro_rules! predefined {
@@ -196,6 +288,10 @@ macro_rules! predefined {
             #[inline(always)]
             fn from_mpich(raw: u32) -> Option<u32> {
                 constants::from_mpich::$function(raw)
+            }
+
+            fn from_fortran(integer: i32) -> Option<u32> {
+                constants::from_fortran::$function(integer)
             }
         }
     )*};
@@ -232,12 +328,12 @@ impl Abi for Std {
     type Handle = *mut c_void;
     type Status = StdStatus;
 
+    const INDEX: usize = 0;
     const NAME: &'static str = "the standard ABI (libmpi_abi.so.1)";
     const MPI4PY: &'static str = "mpiabi";
     const VERSION_PREFIX: &'static str = "";
     const VERSION: (c_int, c_int) = (1, 0);
     const STATUS_IGNORE: usize = 0;
-    const FILE_NULL: usize = 0x118;
 
     #[inline(always)]
     fn handle_in<T: Predefined>(handle: *mut c_void) -> Handle<T> {
@@ -247,6 +343,14 @@ impl Abi for Std {
     #[inline(always)]
     fn handle_out<T: Predefined>(handle: Handle<T>) -> *mut c_void {
         std::ptr::without_provenance_mut(handle.raw() as usize)
+    }
+
+    fn file_in(handle: *mut c_void) -> Handle<File> {
+        file_at(handle, STD_FILE_NULL)
+    }
+
+    fn file_out(handle: Handle<File>) -> *mut c_void {
+        address_of_file(handle, STD_FILE_NULL)
     }
 
     #[inline(always)]
@@ -280,7 +384,7 @@ impl Abi for Std {
         handle.addr() as c_int
     }
 
-    fn from_int(integer: c_int) -> *mut c_void {
+    fn from_int<T: Predefined>(integer: c_int) -> *mut c_void {
         std::ptr::without_provenance_mut(integer.cast_unsigned() as usize)
     }
 
@@ -339,21 +443,21 @@ pub struct MpichStatus {
 const SPECIAL_ADDRESSES: [(usize, usize); 2] = [(usize::MAX, 1), (usize::MAX - 1, 2)];
 
 /// The kinds of dynamic handles begin here: smaller numbers are constants of the standard ABI, and nothing in this one.
-const FIRST_DYNAMIC: u32 = 1 << 26;
+pub const FIRST_DYNAMIC: u32 = 1 << 26;
 /// Constants of the MPICH ABI have one of these bits, dynamic handles have neither.
-const PREDEFINED_BITS: u32 = 0xc000_0000;
+pub const PREDEFINED_BITS: u32 = 0xc000_0000;
 
 impl Abi for Mpich {
     type Handle = c_int;
     type Status = MpichStatus;
 
+    const INDEX: usize = 1;
     const NAME: &'static str = "the MPICH ABI (libmpi.so.12)";
     const MPI4PY: &'static str = "mpich";
     /// That of the first MPICH which has all procedures of MPI 5.0.
     const VERSION_PREFIX: &'static str = "MPICH Version:      5.0.0\n";
     const VERSION: (c_int, c_int) = (-1, -1);
     const STATUS_IGNORE: usize = 1;
-    const FILE_NULL: usize = 0;
 
     #[inline(always)]
     fn handle_in<T: Predefined>(handle: c_int) -> Handle<T> {
@@ -370,6 +474,14 @@ impl Abi for Mpich {
         let raw = handle.raw();
         let mpich = constants::TO_MPICH.get(raw as usize).copied().unwrap_or(raw);
         mpich.cast_signed()
+    }
+
+    fn file_in(handle: *mut c_void) -> Handle<File> {
+        file_at(handle, MPICH_FILE_NULL)
+    }
+
+    fn file_out(handle: Handle<File>) -> *mut c_void {
+        address_of_file(handle, MPICH_FILE_NULL)
     }
 
     #[inline(always)]
@@ -413,7 +525,7 @@ impl Abi for Mpich {
         handle
     }
 
-    fn from_int(integer: c_int) -> c_int {
+    fn from_int<T: Predefined>(integer: c_int) -> c_int {
         integer
     }
 
@@ -450,6 +562,28 @@ impl Abi for Mpich {
         place.count_low = low;
         place.count_high_and_cancelled = high << 1 | c_int::from(status.cancelled);
     }
+}
+
+/// `MPI_FILE_NULL` of the standard ABI.
+const STD_FILE_NULL: usize = 0x118;
+/// `MPI_FILE_NULL` of the MPICH ABI.
+const MPICH_FILE_NULL: usize = 0;
+
+/// The file whose handle is this address.
+fn file_at(address: *mut c_void, null: usize) -> Handle<File> {
+    match u32::try_from(address.addr()) {
+        Ok(_) if address.addr() == null => Handle::NULL,
+        Ok(raw) if raw != Handle::<File>::NULL.raw() => Handle::from_raw(raw),
+        _ => Handle::from_raw(u32::MAX),
+    }
+}
+
+/// A file's handle as an address.
+fn address_of_file(handle: Handle<File>, null: usize) -> *mut c_void {
+    std::ptr::without_provenance_mut(match handle.is_null() {
+        true => null,
+        false => handle.raw() as usize,
+    })
 }
 
 fn join(low: c_int, high: c_int) -> i64 {

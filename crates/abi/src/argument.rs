@@ -1,6 +1,6 @@
 //! Checks and conversions of arguments, by kind. What they refuse carries the argument's name and value.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int};
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
@@ -9,7 +9,6 @@ use isthmus_mpi::constants::UNDEFINED;
 use isthmus_mpi::counts::{Counts, Width};
 use isthmus_mpi::error::{Error, Result, room};
 use isthmus_mpi::fail;
-use isthmus_mpi::file::File;
 use isthmus_mpi::handle::Handle;
 use isthmus_mpi::info::Info;
 use isthmus_mpi::status::{Status, Statuses};
@@ -392,23 +391,6 @@ pub fn status_place<A: Abi>(pointer: *mut A::Status, name: &str) -> Result<Place
         return Err(fail!(Arg, "{name} is no status"));
     }
     place(pointer, name)
-}
-
-/// A file's handle, which is an address in both ABIs.
-pub fn file<A: Abi>(address: *mut c_void) -> Handle<File> {
-    match u32::try_from(address.addr()) {
-        Ok(_) if address.addr() == A::FILE_NULL => Handle::NULL,
-        Ok(raw) if raw != Handle::<File>::NULL.raw() => Handle::from_raw(raw),
-        _ => Handle::from_raw(u32::MAX),
-    }
-}
-
-/// A file's handle for the program.
-pub fn file_out<A: Abi>(handle: Handle<File>) -> *mut c_void {
-    std::ptr::without_provenance_mut(match handle.is_null() {
-        true => A::FILE_NULL,
-        false => handle.raw() as usize,
-    })
 }
 
 /// An info object, or none for `MPI_INFO_NULL`.

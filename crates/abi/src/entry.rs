@@ -13,7 +13,6 @@ use isthmus_mpi::tool::events;
 use isthmus_mpi::{procedures, process};
 
 use crate::abi::{Abi, ErrorCode};
-use crate::argument;
 use crate::foreign;
 
 /// `MPI_Comm` and its siblings in an ABI.
@@ -173,7 +172,7 @@ pub fn on_win_at<A: Abi>(win: *mut A::Handle) -> Scope {
 /// The error handler of a file.
 #[inline(always)]
 pub fn on_file<A: Abi>(file: *mut c_void) -> Scope {
-    Scope::File(argument::file::<A>(file))
+    Scope::File(A::file_in(file))
 }
 
 /// The error handler of the file at an address.
@@ -221,12 +220,13 @@ impl Drop for Refusal {
     }
 }
 
-/// Exports entries for both ABIs: `MPI_Send = send::<c_int>(buf: *const c_void, ...) -> c_int;` makes
-/// `isthmus_std_MPI_Send` and `isthmus_mpich_MPI_Send`.
+/// Exports entries for all ABIs: `MPI_Send = send::<c_int>(buf: *const c_void, ...) -> c_int;` makes
+/// `isthmus_std_MPI_Send`, `isthmus_mpich_MPI_Send` and `isthmus_openmpi_MPI_Send`.
 macro_rules! export {
     ($($name:ident = $($entry:ident)::+ $(::<$width:ty>)? ($($argument:ident: $kind:ty),*) -> $result:ty;)*) => {$(
         crate::entry::export!(@one Std "isthmus_std_" $name [$($entry)::+] [$($width)?] ($($argument: $kind),*) -> $result);
         crate::entry::export!(@one Mpich "isthmus_mpich_" $name [$($entry)::+] [$($width)?] ($($argument: $kind),*) -> $result);
+        crate::entry::export!(@one OpenMpi "isthmus_openmpi_" $name [$($entry)::+] [$($width)?] ($($argument: $kind),*) -> $result);
     )*};
     (@one $abi:ident $prefix:literal $name:ident [$($entry:ident)::+] [$($width:ty)?]
      ($($argument:ident: $kind:ty),*) -> $result:ty) => {
@@ -242,11 +242,12 @@ macro_rules! export {
 }
 pub(crate) use export;
 
-/// Exports stubs for both ABIs: `MPI_Put(...) => entry::unsupported::<A>(...);`
+/// Exports stubs for all ABIs: `MPI_Put(...) => entry::unsupported::<A>(...);`
 macro_rules! unfinished {
     ($($name:ident($($argument:ident: $kind:ty),*) => $answer:expr;)*) => {$(
         crate::entry::unfinished!(@one Std "isthmus_std_" $name ($($argument: $kind),*) $answer);
         crate::entry::unfinished!(@one Mpich "isthmus_mpich_" $name ($($argument: $kind),*) $answer);
+        crate::entry::unfinished!(@one OpenMpi "isthmus_openmpi_" $name ($($argument: $kind),*) $answer);
     )*};
     (@one $abi:ident $prefix:literal $name:ident ($($argument:ident: $kind:ty),*) $answer:expr) => {
         const _: () = {

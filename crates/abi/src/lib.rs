@@ -1,7 +1,7 @@
-//! The C entry points of both MPI ABIs.
+//! The C entry points of the three ABIs of MPI.
 //!
-//! Life of a call: the program's `MPI_Send` is a trampoline in `libmpi_abi.so.1` or `libmpi.so.12` that jumps to
-//! `isthmus_std_MPI_Send` or `isthmus_mpich_MPI_Send` here, both instances of one function generic over `abi::Abi`. It
+//! Life of a call: the program's `MPI_Send` is a trampoline in `libmpi_abi.so.1`, `libmpi.so.12` or `libmpi.so.40` that
+//! jumps to `isthmus_std_MPI_Send`, `isthmus_mpich_MPI_Send` or `isthmus_openmpi_MPI_Send` here, instances of one function generic over `abi::Abi`. It
 //! converts and checks the arguments by kind (`argument`), calls the typed procedure in `isthmus_mpi::procedures`,
 //! converts the results, and hands an error to the error handler (`entry`).
 //!
@@ -32,4 +32,5 @@ mod ga;
 mod generated;
 mod irregular;
 mod mpich;
+mod openmpi;
 mod role;

@@ -44,7 +44,7 @@ thread_local! {
 
 /// This thread has made an object with callbacks, whose handle or key is this integer.
 pub fn made<B: Abi>(number: c_int, through: &Arc<Through>) {
-    if B::VERSION == Mpich::VERSION {
+    if B::INDEX == Mpich::INDEX {
         LAST.set(Some((number, Arc::clone(through))));
     }
 }

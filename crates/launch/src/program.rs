@@ -23,7 +23,7 @@ pub struct Program {
     pub linked_to_mpi: bool,
 }
 
-const OUR_LIBRARIES: [&str; 3] = ["libmpi_abi.so.1", "libmpi.so.12", "libmpich.so.12"];
+const OUR_LIBRARIES: [&str; 4] = ["libmpi_abi.so.1", "libmpi.so.12", "libmpich.so.12", "libmpi.so.40"];
 
 #[cfg(target_arch = "x86_64")]
 const OUR_MACHINE: u16 = elf::EM_X86_64;
@@ -177,7 +177,8 @@ fn judge(elf: &Elf) -> std::result::Result<bool, String> {
         .find(|name| name.starts_with("libmpi.so.") && !ours(name));
     if let Some(library) = foreign {
         return Err(format!(
-            "is linked to Open MPI's library ({library}), whose ABI is its own: compile it again with the mpicc beside this mpiexec"
+            "is linked to {library}, which is of none of the ABIs here (libmpi_abi.so.1, libmpi.so.12, and Open MPI's libmpi.so.40 of its \
+             versions 4 and 5): compile it again with the mpicc beside this mpiexec"
         ));
     }
     Ok(elf.needed.iter().any(ours))
@@ -230,7 +231,12 @@ mod tests {
         assert_eq!(judge(&elf(&["libmpi.so.12", "libc.so.6"])), Ok(true));
         assert_eq!(judge(&elf(&["libmpi_abi.so.1"])), Ok(true));
         assert_eq!(judge(&elf(&["libc.so.6"])), Ok(false));
-        assert!(judge(&elf(&["libmpi.so.40"])).expect_err("Open MPI").contains("mpicc"));
+        assert_eq!(judge(&elf(&["libmpi.so.40"])), Ok(true));
+        assert!(
+            judge(&elf(&["libmpi.so.20"]))
+                .expect_err("Open MPI 3")
+                .contains("mpicc")
+        );
         assert!(judge(&Elf::default()).is_err());
     }
 }

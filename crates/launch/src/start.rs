@@ -57,6 +57,24 @@ const RXM: [(&str, &str); 3] = [
     ("FI_OFI_RXM_MSG_TX_SIZE", "16"),
 ];
 
+/// A rank's place as other launchers tell it, for `rank` of `size` on a node that has the ranks `here`.
+fn told(rank: u32, size: u32, here: &Range<u32>) -> [(&'static str, String); 10] {
+    let local = rank - here.start;
+    [
+        ("PMI_RANK", rank),
+        ("PMI_SIZE", size),
+        ("MPI_LOCALRANKID", local),
+        ("MPI_LOCALNRANKS", here.end - here.start),
+        ("OMPI_COMM_WORLD_RANK", rank),
+        ("OMPI_COMM_WORLD_SIZE", size),
+        ("OMPI_COMM_WORLD_LOCAL_RANK", local),
+        ("OMPI_COMM_WORLD_LOCAL_SIZE", here.end - here.start),
+        ("OMPI_COMM_WORLD_NODE_RANK", local),
+        ("OMPI_UNIVERSE_SIZE", size),
+    ]
+    .map(|(name, value)| (name, value.to_string()))
+}
+
 impl<'a> Starter<'a> {
     /// For the ranks `here` of a job of `size`, which find signals blocked as `signals` says.
     pub fn new(
@@ -103,11 +121,8 @@ impl<'a> Starter<'a> {
             .env("ISTHMUS_RANK", rank.to_string())
             .env("ISTHMUS_SIZE", self.size.to_string())
             .env("ISTHMUS_APPNUM", application.to_string())
-            // What programs read before they call MPI, with the names that MPICH's and Intel's launchers have.
-            .env("PMI_RANK", rank.to_string())
-            .env("PMI_SIZE", self.size.to_string())
-            .env("MPI_LOCALRANKID", (rank - self.here.start).to_string())
-            .env("MPI_LOCALNRANKS", self.here.len().to_string());
+            // What programs and scripts read before they call MPI, with the names that MPICH's, Intel's and Open MPI's launchers have.
+            .envs(told(rank, self.size, &self.here));
         // Of a launcher around us: its ranks are others.
         for name in ["PMI_FD", "PMI_PORT", "PMI_ID"] {
             process.env_remove(name);

@@ -1,6 +1,7 @@
 //! Staying with the ranks of a job from start to end: one loop that waits for signals, lifelines and pipes.
 
 mod elsewhere;
+mod foreign;
 mod hangs;
 mod members;
 mod passing;
@@ -34,6 +35,7 @@ use crate::watcher::Watcher;
 use crate::wire::Part;
 
 use elsewhere::Elsewhere;
+use foreign::Looks;
 use passing::Passing;
 pub use uplink::Uplink;
 
@@ -141,6 +143,7 @@ fn supervise(
         partial_abort: None,
         deadline: job.timeout.map(|limit| Instant::now() + limit),
         next_look: job.report_hang.map(|limit| Instant::now() + limit),
+        looks: Looks::begin(size),
         told_of_wait: false,
         refused: false,
     };
@@ -154,8 +157,8 @@ fn supervise(
     supervisor.watch()?;
     supervisor.say_done();
     outcome?;
-    supervisor.warn_of_strange_library(&programs);
-    Ok(supervisor.verdict.unwrap_or(0))
+    let foreign = supervisor.tell_of_foreign_library(&programs);
+    Ok(supervisor.verdict.filter(|code| *code != 0).or(foreign).unwrap_or(0))
 }
 
 /// One program that a rank runs after the other (`sh -c './a; ./b'`): those of the same turn share a world.
@@ -216,6 +219,8 @@ struct Supervisor<'a> {
     deadline: Option<Instant>,
     /// When to look whether everybody waits.
     next_look: Option<Instant>,
+    /// Whether the ranks run on another MPI's library.
+    looks: Looks,
     /// The ranks here do nothing but wait, and `mpiexec` knows.
     told_of_wait: bool,
     /// A rank has ended the job rather than go on without one that failed.
@@ -382,6 +387,7 @@ impl Supervisor<'_> {
             reminder,
             learning,
             self.next_look,
+            self.looks.next(),
             self.partial_abort,
             asked,
         ]
@@ -527,6 +533,7 @@ impl Supervisor<'_> {
         if self.next_look.is_some_and(|at| now >= at) {
             self.look_for_hang();
         }
+        self.look_for_foreign_library();
         if self.ending.is_none() && self.deadline.is_some_and(|deadline| now >= deadline) {
             let limit = self.job.timeout.unwrap_or_default().as_secs_f64();
             say(&format!("the job has not ended within {limit} s; ending it"));

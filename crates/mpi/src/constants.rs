@@ -58,11 +58,6 @@ pub const GRAPH: i32 = 212;
 /// A distributed graph topology.
 pub const DIST_GRAPH: i32 = 213;
 
-/// The edges have no weights.
-pub const UNWEIGHTED: *const i32 = std::ptr::without_provenance(10);
-/// The edges have weights, but there are none of them here.
-pub const WEIGHTS_EMPTY: *const i32 = std::ptr::without_provenance(11);
-
 /// Arrays whose last dimension is the fastest.
 pub const ORDER_C: i32 = 12;
 /// Arrays whose first dimension is the fastest.

@@ -38,7 +38,9 @@ use crate::handle::{Handle, Kind, Object, Table};
 
 pub use access::{get, put, rget, rput};
 pub use accumulate::{accumulate, compare_and_swap, fetch_and_op, get_accumulate, raccumulate, rget_accumulate};
-pub use attributes::{Value, Words, win_create_keyval, win_delete_attr, win_free_keyval, win_get_attr, win_set_attr};
+pub use attributes::{
+    ABIS, Value, Words, win_create_keyval, win_delete_attr, win_free_keyval, win_get_attr, win_set_attr,
+};
 pub use check::say_what_is_open;
 pub use create::{win_allocate, win_allocate_shared, win_create, win_create_dynamic, win_free};
 pub use dynamic::{win_attach, win_detach};
@@ -104,7 +106,7 @@ pub struct Win {
     attributes: Attributes<Win>,
     errhandler: Mutex<Arc<Errhandler>>,
     name: Mutex<Box<str>>,
-    words: OnceLock<Box<[Words; 2]>>,
+    words: OnceLock<Box<[Words; ABIS]>>,
     handle: OnceLock<Handle<Win>>,
 }
 

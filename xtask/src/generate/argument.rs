@@ -154,24 +154,21 @@ fn logical(procedure: &Procedure, parameter: &Parameter, name: &str, body: &mut 
 /// A file's handle, an address in both ABIs.
 fn file(parameter: &Parameter, name: &str, body: &mut Body) -> Result<()> {
     if parameter.direction == Direction::In {
-        writeln!(
-            body.before,
-            "let {name} = argument::file::<A>({name}).resolve({name:?})?;"
-        )?;
+        writeln!(body.before, "let {name} = A::file_in({name}).resolve({name:?})?;")?;
         body.arguments.push(name.to_owned());
         return Ok(());
     }
     writeln!(body.before, "let {name}_place = argument::place({name}, {name:?})?;")?;
     if parameter.direction == Direction::Out {
         body.results.push(name.to_owned());
-        writeln!(body.after, "{name}_place.put(argument::file_out::<A>({name}));")?;
+        writeln!(body.after, "{name}_place.put(A::file_out({name}));")?;
     } else {
-        writeln!(body.before, "let mut {name} = argument::file::<A>({name}_place.get());")?;
+        writeln!(body.before, "let mut {name} = A::file_in({name}_place.get());")?;
         body.arguments.push(format!("&mut {name}"));
         // It may be closed even where something else went wrong.
         writeln!(
             body.always,
-            "if {name}.is_null() {{ {name}_place.put(argument::file_out::<A>({name})); }}"
+            "if {name}.is_null() {{ {name}_place.put(A::file_out({name})); }}"
         )?;
     }
     Ok(())

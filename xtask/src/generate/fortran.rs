@@ -5,6 +5,7 @@ mod entry;
 mod every;
 mod interface;
 mod mpich;
+mod openmpi;
 mod parameter;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,6 +26,11 @@ pub fn render(standard: &Standard, root: &Path) -> Result<BTreeMap<PathBuf, Stri
     files.insert("fortran/library/choice.c".into(), entry::choice(standard)?);
     files.insert("fortran/library/mpich_abi.h".into(), mpich::header(standard)?);
     files.insert("fortran/library/mpich_constants.c".into(), mpich::constants(standard)?);
+    files.insert("fortran/library/openmpi_abi.h".into(), openmpi::header(standard)?);
+    files.insert(
+        "fortran/library/openmpi_constants.c".into(),
+        openmpi::constants(standard)?,
+    );
     files.insert("fortran/include/mpif.h".into(), interface::mpif(standard)?);
     files.insert("fortran/include/mpi_f08_types.F90".into(), interface::types(standard)?);
     files.insert("fortran/include/mpi.F90".into(), interface::mpi(standard)?);
@@ -45,7 +51,14 @@ fn by_hand(folder: &Path) -> Result<BTreeSet<String>> {
     let mut names = BTreeSet::new();
     for entry in std::fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
         let path = entry?.path();
-        let generated = ["entries.c", "choice.c", "mpich_abi.h", "mpich_constants.c"];
+        let generated = [
+            "entries.c",
+            "choice.c",
+            "mpich_abi.h",
+            "mpich_constants.c",
+            "openmpi_abi.h",
+            "openmpi_constants.c",
+        ];
         if path
             .file_name()
             .is_some_and(|name| generated.iter().any(|one| name == *one))

@@ -14,6 +14,8 @@ pub struct Standard {
     pub callbacks: Vec<Procedure>,
     /// Constants in the order of the header, by section.
     pub sections: Vec<Section>,
+    /// What Open MPI's library has.
+    pub openmpi: OpenMpiLibrary,
     /// Names of procedures that are not implemented.
     pub unfinished: BTreeSet<String>,
     /// What finished procedures do not do: chapter and sentence.
@@ -88,6 +90,27 @@ pub struct Constant {
     /// The value inside: the standard ABI's, or one of our own for what only the MPICH ABI has.
     pub canonical: Option<String>,
     pub mpich: Option<String>,
+    pub openmpi: Option<OpenMpi>,
+}
+
+/// A constant in Open MPI's ABI.
+#[derive(Clone)]
+pub enum OpenMpi {
+    /// A number.
+    Value(String),
+    /// The address of an object or a function.
+    Symbol(String),
+    /// The address of an object, and the number that Fortran has for it, if it has one.
+    Handle(String, Option<String>),
+}
+
+/// What `libmpi.so.40` exports beside functions of the standard.
+#[derive(Default)]
+pub struct OpenMpiLibrary {
+    /// Data: name and size in bytes.
+    pub data: Vec<(String, u32)>,
+    /// Functions of its own.
+    pub functions: Vec<String>,
 }
 
 /// Which libraries have a procedure.
@@ -95,6 +118,7 @@ pub struct Constant {
 pub enum Library {
     Standard,
     Mpich,
+    OpenMpi,
 }
 
 impl Standard {
@@ -105,8 +129,11 @@ impl Standard {
         all.extend(json::<Vec<Procedure>>(&folder.join("extensions.json"))?);
         let (callbacks, mut procedures): (Vec<_>, Vec<_>) = all.into_iter().partition(|procedure| procedure.callback);
         procedures.sort_by_key(|procedure| (procedure.chapter.clone(), procedure.name.to_lowercase()));
+        let mut sections = sections(&text(&folder.join("constants.tsv"))?)?;
+        let openmpi = openmpi(&text(&folder.join("openmpi.tsv"))?, &mut sections)?;
         let standard = Self {
-            sections: sections(&text(&folder.join("constants.tsv"))?)?,
+            sections,
+            openmpi,
             unfinished: lines(&text(&folder.join("unfinished.txt"))?)
                 .map(str::to_owned)
                 .collect(),
@@ -190,9 +217,9 @@ impl Procedure {
     }
 
     pub fn is_in(&self, library: Library) -> bool {
-        const MPICH_ONLY: [&str; 6] = ["_c2f", "_f2c", "_c2f08", "_f082c", "_f2f08", "_f082f"];
-        let mpich_only = self.chapter == "removed" || MPICH_ONLY.iter().any(|suffix| self.name.ends_with(suffix));
-        library == Library::Mpich || !mpich_only
+        const FORTRAN: [&str; 6] = ["_c2f", "_f2c", "_c2f08", "_f082c", "_f2f08", "_f082f"];
+        let is_old = self.chapter == "removed" || FORTRAN.iter().any(|suffix| self.name.ends_with(suffix));
+        library != Library::Standard || !is_old
     }
 }
 
@@ -243,10 +270,42 @@ fn sections(text: &str) -> Result<Vec<Section>> {
                 standard: value(standard).filter(|_| own.is_none()),
                 canonical: value(own.unwrap_or(standard)),
                 mpich: value(mpich),
+                openmpi: None,
             });
         }
     }
     Ok(sections)
+}
+
+/// `openmpi.tsv`, of which the constants are put to the others.
+fn openmpi(text: &str, sections: &mut [Section]) -> Result<OpenMpiLibrary> {
+    let mut library = OpenMpiLibrary::default();
+    let mut part = "";
+    for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with("# ")) {
+        if let Some(title) = line.strip_prefix("## ") {
+            part = title.split(':').next().unwrap_or(title);
+            continue;
+        }
+        let fields: Vec<&str> = line.split('\t').collect();
+        match (part, &fields[..]) {
+            ("Constants", [name, rest @ ..]) => {
+                let mut all = sections.iter_mut().flat_map(|section| &mut section.constants);
+                let constant = all.find(|constant| constant.name == *name);
+                let constant = constant.with_context(|| format!("standard/openmpi.tsv: there is no {name}"))?;
+                constant.openmpi = Some(match rest {
+                    [value] if value.parse::<i64>().is_ok() => OpenMpi::Value((*value).to_owned()),
+                    [symbol] => OpenMpi::Symbol((*symbol).to_owned()),
+                    [symbol, "-"] => OpenMpi::Handle((*symbol).to_owned(), None),
+                    [symbol, integer] => OpenMpi::Handle((*symbol).to_owned(), Some((*integer).to_owned())),
+                    _ => anyhow::bail!("standard/openmpi.tsv: two or three fields wanted: {line}"),
+                });
+            }
+            ("Data", [name, size]) => library.data.push(((*name).to_owned(), size.parse()?)),
+            ("Functions", [name]) => library.functions.push((*name).to_owned()),
+            _ => anyhow::bail!("standard/openmpi.tsv: not understood: {line}"),
+        }
+    }
+    Ok(library)
 }
 
 /// The procedures for which `folder` has an entry: its functions that are generic over `Abi`.

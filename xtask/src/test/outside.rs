@@ -16,6 +16,7 @@ pub mod fortran;
 pub mod imb;
 pub mod mpi4py;
 pub mod mpich;
+pub mod openmpi;
 pub mod python;
 pub mod rsmpi;
 pub mod shmem4py;

@@ -10,10 +10,10 @@ unsafe fn file_close<A: Abi>(fh: *mut *mut c_void) -> c_int {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh_place = argument::place(fh, "fh")?;
-            let mut fh = argument::file::<A>(fh_place.get());
+            let mut fh = A::file_in(fh_place.get());
             let result = procedures::file_close(&mut fh);
             if fh.is_null() {
-                fh_place.put(argument::file_out::<A>(fh));
+                fh_place.put(A::file_out(fh));
             }
             result?;
             Ok(())
@@ -42,7 +42,7 @@ unsafe fn file_get_amode<A: Abi>(fh: *mut c_void, amode: *mut c_int) -> c_int {
     entry::enter::<A>("MPI_File_get_amode", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let amode_place = argument::place(amode, "amode")?;
             let amode = procedures::file_get_amode(fh)?;
             amode_place.put(A::word_out::<AccessMode>(amode));
@@ -57,7 +57,7 @@ unsafe fn file_get_atomicity<A: Abi>(fh: *mut c_void, flag: *mut c_int) -> c_int
     entry::enter::<A>("MPI_File_get_atomicity", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let flag_place = argument::place(flag, "flag")?;
             let flag = procedures::file_get_atomicity(fh)?;
             flag_place.put(c_int::from(flag));
@@ -72,7 +72,7 @@ unsafe fn file_get_byte_offset<A: Abi>(fh: *mut c_void, offset: i64, disp: *mut 
     entry::enter::<A>("MPI_File_get_byte_offset", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let disp_place = argument::place(disp, "disp")?;
             let disp = procedures::file_get_byte_offset(fh, offset)?;
             disp_place.put(disp);
@@ -87,7 +87,7 @@ unsafe fn file_get_group<A: Abi>(fh: *mut c_void, group: *mut CHandle<A>) -> c_i
     entry::enter::<A>("MPI_File_get_group", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let group_place = HandlePlace::<A>::at(group, "group")?;
             let group = procedures::file_get_group(fh)?;
             group_place.put(group);
@@ -102,7 +102,7 @@ unsafe fn file_get_info<A: Abi>(fh: *mut c_void, info_used: *mut CHandle<A>) -> 
     entry::enter::<A>("MPI_File_get_info", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let info_used_place = HandlePlace::<A>::at(info_used, "info_used")?;
             let info_used = procedures::file_get_info(fh)?;
             info_used_place.put(info_used);
@@ -117,7 +117,7 @@ unsafe fn file_get_position<A: Abi>(fh: *mut c_void, offset: *mut i64) -> c_int 
     entry::enter::<A>("MPI_File_get_position", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let offset_place = argument::place(offset, "offset")?;
             let offset = procedures::file_get_position(fh)?;
             offset_place.put(offset);
@@ -132,7 +132,7 @@ unsafe fn file_get_position_shared<A: Abi>(fh: *mut c_void, offset: *mut i64) ->
     entry::enter::<A>("MPI_File_get_position_shared", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let offset_place = argument::place(offset, "offset")?;
             let offset = procedures::file_get_position_shared(fh)?;
             offset_place.put(offset);
@@ -147,7 +147,7 @@ unsafe fn file_get_size<A: Abi>(fh: *mut c_void, size: *mut i64) -> c_int {
     entry::enter::<A>("MPI_File_get_size", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let size_place = argument::place(size, "size")?;
             let size = procedures::file_get_size(fh)?;
             size_place.put(size);
@@ -162,7 +162,7 @@ unsafe fn file_get_type_extent<A: Abi>(fh: *mut c_void, datatype: CHandle<A>, ex
     entry::enter::<A>("MPI_File_get_type_extent", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let extent_place = argument::place(extent, "extent")?;
             let extent = procedures::file_get_type_extent(fh, A::handle_in::<Datatype>(datatype))?;
             extent_place.put(extent);
@@ -183,7 +183,7 @@ unsafe fn file_get_view<A: Abi>(
     entry::enter::<A>("MPI_File_get_view", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let disp_place = argument::place(disp, "disp")?;
             let etype_place = HandlePlace::<A>::at(etype, "etype")?;
             let filetype_place = HandlePlace::<A>::at(filetype, "filetype")?;
@@ -210,7 +210,7 @@ unsafe fn file_iread<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_iread", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let request =
                 procedures::file_iread(fh, A::buffer_mut(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
@@ -232,7 +232,7 @@ unsafe fn file_iread_all<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_iread_all", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let request_place = entry::refusable(
                 || {
                     let request_place = HandlePlace::<A>::at(request, "request")?;
@@ -261,7 +261,7 @@ unsafe fn file_iread_at<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_iread_at", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let request = procedures::file_iread_at(
                 fh,
@@ -289,7 +289,7 @@ unsafe fn file_iread_at_all<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_iread_at_all", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let request_place = entry::refusable(
                 || {
                     let request_place = HandlePlace::<A>::at(request, "request")?;
@@ -322,7 +322,7 @@ unsafe fn file_iread_shared<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_iread_shared", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let request = procedures::file_iread_shared(
                 fh,
@@ -348,7 +348,7 @@ unsafe fn file_iwrite<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_iwrite", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let request =
                 procedures::file_iwrite(fh, A::buffer(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
@@ -370,7 +370,7 @@ unsafe fn file_iwrite_all<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_iwrite_all", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let request_place = entry::refusable(
                 || {
                     let request_place = HandlePlace::<A>::at(request, "request")?;
@@ -399,7 +399,7 @@ unsafe fn file_iwrite_at<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_iwrite_at", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let request = procedures::file_iwrite_at(
                 fh,
@@ -427,7 +427,7 @@ unsafe fn file_iwrite_at_all<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_iwrite_at_all", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let request_place = entry::refusable(
                 || {
                     let request_place = HandlePlace::<A>::at(request, "request")?;
@@ -460,7 +460,7 @@ unsafe fn file_iwrite_shared<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_iwrite_shared", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let request =
                 procedures::file_iwrite_shared(fh, A::buffer(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
@@ -493,7 +493,7 @@ unsafe fn file_open<A: Abi>(
                 |error| procedures::file_open_refused(comm, error),
             )?;
             let fh = procedures::file_open(comm, argument_1, A::word_in::<AccessMode>(amode), argument_3)?;
-            fh_place.put(argument::file_out::<A>(fh));
+            fh_place.put(A::file_out(fh));
             Ok(())
         }
     })
@@ -505,7 +505,7 @@ unsafe fn file_preallocate<A: Abi>(fh: *mut c_void, size: i64) -> c_int {
     entry::enter::<A>("MPI_File_preallocate", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             procedures::file_preallocate(fh, size)?;
             Ok(())
         }
@@ -524,7 +524,7 @@ unsafe fn file_read<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_read", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let status_place = StatusPlace::<A>::at(status, "status")?;
             let status =
                 procedures::file_read(fh, A::buffer_mut(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
@@ -546,7 +546,7 @@ unsafe fn file_read_all<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_read_all", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let status_place = entry::refusable(
                 || {
                     let status_place = StatusPlace::<A>::at(status, "status")?;
@@ -573,7 +573,7 @@ unsafe fn file_read_all_begin<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_read_all_begin", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             procedures::file_read_all_begin(fh, A::buffer_mut(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
             Ok(())
         }
@@ -586,7 +586,7 @@ unsafe fn file_read_all_end<A: Abi>(fh: *mut c_void, buf: *mut c_void, status: *
     entry::enter::<A>("MPI_File_read_all_end", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let status_place = StatusPlace::<A>::at(status, "status")?;
             let status = procedures::file_read_all_end(fh, A::buffer_mut(buf))?;
             status_place.put(&status);
@@ -608,7 +608,7 @@ unsafe fn file_read_at<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_read_at", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let status_place = StatusPlace::<A>::at(status, "status")?;
             let status = procedures::file_read_at(
                 fh,
@@ -636,7 +636,7 @@ unsafe fn file_read_at_all<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_read_at_all", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let status_place = entry::refusable(
                 || {
                     let status_place = StatusPlace::<A>::at(status, "status")?;
@@ -669,7 +669,7 @@ unsafe fn file_read_at_all_begin<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_read_at_all_begin", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             procedures::file_read_at_all_begin(
                 fh,
                 offset,
@@ -688,7 +688,7 @@ unsafe fn file_read_at_all_end<A: Abi>(fh: *mut c_void, buf: *mut c_void, status
     entry::enter::<A>("MPI_File_read_at_all_end", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let status_place = StatusPlace::<A>::at(status, "status")?;
             let status = procedures::file_read_at_all_end(fh, A::buffer_mut(buf))?;
             status_place.put(&status);
@@ -709,7 +709,7 @@ unsafe fn file_read_ordered<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_read_ordered", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let status_place = entry::refusable(
                 || {
                     let status_place = StatusPlace::<A>::at(status, "status")?;
@@ -740,7 +740,7 @@ unsafe fn file_read_ordered_begin<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_read_ordered_begin", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             procedures::file_read_ordered_begin(
                 fh,
                 A::buffer_mut(buf),
@@ -758,7 +758,7 @@ unsafe fn file_read_ordered_end<A: Abi>(fh: *mut c_void, buf: *mut c_void, statu
     entry::enter::<A>("MPI_File_read_ordered_end", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let status_place = StatusPlace::<A>::at(status, "status")?;
             let status = procedures::file_read_ordered_end(fh, A::buffer_mut(buf))?;
             status_place.put(&status);
@@ -779,7 +779,7 @@ unsafe fn file_read_shared<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_read_shared", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let status_place = StatusPlace::<A>::at(status, "status")?;
             let status =
                 procedures::file_read_shared(fh, A::buffer_mut(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
@@ -795,7 +795,7 @@ unsafe fn file_seek<A: Abi>(fh: *mut c_void, offset: i64, whence: c_int) -> c_in
     entry::enter::<A>("MPI_File_seek", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             procedures::file_seek(fh, offset, A::word_in::<Whence>(whence))?;
             Ok(())
         }
@@ -808,7 +808,7 @@ unsafe fn file_seek_shared<A: Abi>(fh: *mut c_void, offset: i64, whence: c_int) 
     entry::enter::<A>("MPI_File_seek_shared", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             procedures::file_seek_shared(fh, offset, A::word_in::<Whence>(whence))?;
             Ok(())
         }
@@ -821,7 +821,7 @@ unsafe fn file_set_atomicity<A: Abi>(fh: *mut c_void, flag: c_int) -> c_int {
     entry::enter::<A>("MPI_File_set_atomicity", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             procedures::file_set_atomicity(fh, flag != 0)?;
             Ok(())
         }
@@ -834,7 +834,7 @@ unsafe fn file_set_info<A: Abi>(fh: *mut c_void, info: CHandle<A>) -> c_int {
     entry::enter::<A>("MPI_File_set_info", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let argument_1 = entry::refusable(
                 || {
                     let argument_1 = argument::info::<A>(info, "info")?;
@@ -854,7 +854,7 @@ unsafe fn file_set_size<A: Abi>(fh: *mut c_void, size: i64) -> c_int {
     entry::enter::<A>("MPI_File_set_size", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             procedures::file_set_size(fh, size)?;
             Ok(())
         }
@@ -874,7 +874,7 @@ unsafe fn file_set_view<A: Abi>(
     entry::enter::<A>("MPI_File_set_view", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let (argument_4, argument_5) = entry::refusable(
                 || {
                     let argument_4 = argument::string(datarep, "datarep")?;
@@ -902,7 +902,7 @@ unsafe fn file_sync<A: Abi>(fh: *mut c_void) -> c_int {
     entry::enter::<A>("MPI_File_sync", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             procedures::file_sync(fh)?;
             Ok(())
         }
@@ -921,7 +921,7 @@ unsafe fn file_write<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_write", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let status_place = StatusPlace::<A>::at(status, "status")?;
             let status = procedures::file_write(fh, A::buffer(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
             status_place.put(&status);
@@ -942,7 +942,7 @@ unsafe fn file_write_all<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_write_all", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let status_place = entry::refusable(
                 || {
                     let status_place = StatusPlace::<A>::at(status, "status")?;
@@ -969,7 +969,7 @@ unsafe fn file_write_all_begin<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_write_all_begin", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             procedures::file_write_all_begin(fh, A::buffer(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
             Ok(())
         }
@@ -982,7 +982,7 @@ unsafe fn file_write_all_end<A: Abi>(fh: *mut c_void, buf: *const c_void, status
     entry::enter::<A>("MPI_File_write_all_end", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let status_place = StatusPlace::<A>::at(status, "status")?;
             let status = procedures::file_write_all_end(fh, A::buffer(buf))?;
             status_place.put(&status);
@@ -1004,7 +1004,7 @@ unsafe fn file_write_at<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_write_at", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let status_place = StatusPlace::<A>::at(status, "status")?;
             let status = procedures::file_write_at(
                 fh,
@@ -1032,7 +1032,7 @@ unsafe fn file_write_at_all<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_write_at_all", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let status_place = entry::refusable(
                 || {
                     let status_place = StatusPlace::<A>::at(status, "status")?;
@@ -1065,7 +1065,7 @@ unsafe fn file_write_at_all_begin<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_write_at_all_begin", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             procedures::file_write_at_all_begin(
                 fh,
                 offset,
@@ -1084,7 +1084,7 @@ unsafe fn file_write_at_all_end<A: Abi>(fh: *mut c_void, buf: *const c_void, sta
     entry::enter::<A>("MPI_File_write_at_all_end", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let status_place = StatusPlace::<A>::at(status, "status")?;
             let status = procedures::file_write_at_all_end(fh, A::buffer(buf))?;
             status_place.put(&status);
@@ -1105,7 +1105,7 @@ unsafe fn file_write_ordered<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_write_ordered", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let status_place = entry::refusable(
                 || {
                     let status_place = StatusPlace::<A>::at(status, "status")?;
@@ -1132,7 +1132,7 @@ unsafe fn file_write_ordered_begin<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_write_ordered_begin", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             procedures::file_write_ordered_begin(fh, A::buffer(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
             Ok(())
         }
@@ -1145,7 +1145,7 @@ unsafe fn file_write_ordered_end<A: Abi>(fh: *mut c_void, buf: *const c_void, st
     entry::enter::<A>("MPI_File_write_ordered_end", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let status_place = StatusPlace::<A>::at(status, "status")?;
             let status = procedures::file_write_ordered_end(fh, A::buffer(buf))?;
             status_place.put(&status);
@@ -1166,7 +1166,7 @@ unsafe fn file_write_shared<A: Abi, N: Number>(
     entry::enter::<A>("MPI_File_write_shared", entry::on_file::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh = argument::file::<A>(fh).resolve("fh")?;
+            let fh = A::file_in(fh).resolve("fh")?;
             let status_place = StatusPlace::<A>::at(status, "status")?;
             let status =
                 procedures::file_write_shared(fh, A::buffer(buf), count.into(), A::handle_in::<Datatype>(datatype))?;

@@ -12,7 +12,7 @@ use isthmus_mpi::procedures;
 use isthmus_mpi::win::{self, Win};
 
 use super::callback;
-use crate::abi::{Abi, ErrorCode, Predefined};
+use crate::abi::{ABIS, Abi, ErrorCode, Predefined};
 use crate::argument;
 use crate::entry::{self, CHandle, Scope};
 use crate::generated::constants::{Keyval, Rank, WinFlavor, WinModel};
@@ -25,7 +25,7 @@ type CCopy<A> =
 /// `MPI_Comm_delete_attr_function` and its siblings.
 type CDelete<A> = unsafe extern "C-unwind" fn(CHandle<A>, c_int, *mut c_void, *mut c_void) -> c_int;
 
-/// `MPI_COMM_DUP_FN` and its siblings in the standard ABI. In the MPICH ABI they are a function.
+/// `MPI_COMM_DUP_FN` and its siblings in the standard ABI. In the others they are functions.
 const DUP_FN: usize = 1;
 
 unsafe fn copy_fn<A: Abi, T: Predefined>(address: *const c_void, through: &Arc<Through>) -> Result<Copy<T>> {
@@ -271,9 +271,8 @@ pub(crate) fn integer_out<A: Abi>(keyval: i32, value: i32) -> c_int {
 
 /// The address of an integer that a predefined key holds, in the ABI's own value. It stays good for ever.
 fn address_of<A: Abi>(keyval: i32, value: i32) -> *mut c_void {
-    static STD: [AtomicI32; 7] = [const { AtomicI32::new(0) }; 7];
-    static MPICH: [AtomicI32; 7] = [const { AtomicI32::new(0) }; 7];
-    let places = if A::VERSION.0 > 0 { &STD } else { &MPICH };
+    static PLACES: [[AtomicI32; 7]; ABIS] = [const { [const { AtomicI32::new(0) }; 7] }; ABIS];
+    let places = &PLACES[A::INDEX];
     let value = integer_out::<A>(keyval, value);
     let place = &places[((keyval - FIRST) as usize).min(places.len() - 1)];
     place.store(value, Ordering::Relaxed);
@@ -334,7 +333,7 @@ pub unsafe fn win_get_attr<A: Abi>(
         let flag = argument::place(flag, "flag")?;
         let value = procedures::win_get_attr(win, A::word_in::<Keyval>(win_keyval))?;
         flag.put(c_int::from(value.is_some()));
-        let words = win.words(usize::from(A::VERSION.0 > 0));
+        let words = win.words(A::INDEX);
         match value {
             Some(win::Value::Pointer(pointer)) => place.put(pointer),
             Some(win::Value::Size(size)) => place.put(words.size(size).cast()),

@@ -164,7 +164,7 @@ pub unsafe fn win_create_errhandler<A: Abi>(win_errhandler_fn: *const c_void, er
 pub unsafe fn file_create_errhandler<A: Abi>(file_errhandler_fn: *const c_void, errhandler: *mut CHandle<A>) -> c_int {
     let name = "MPI_File_create_errhandler";
     let make = procedures::file_create_errhandler;
-    let theirs = |raw| argument::file_out::<A>(Handle::from_raw(raw));
+    let theirs = |raw| A::file_out(Handle::from_raw(raw));
     // SAFETY: the caller's promise.
     unsafe {
         create::<A, _>(
@@ -185,7 +185,7 @@ pub unsafe fn file_create_errhandler<A: Abi>(file_errhandler_fn: *const c_void, 
 pub unsafe fn file_set_errhandler<A: Abi>(file: *mut c_void, errhandler: CHandle<A>) -> c_int {
     entry::enter::<A>("MPI_File_set_errhandler", entry::on_file::<A>(file), || {
         let errhandler = A::handle_in::<Errhandler>(errhandler).resolve("errhandler")?;
-        procedures::file_set_errhandler(argument::file::<A>(file), errhandler)
+        procedures::file_set_errhandler(A::file_in(file), errhandler)
     })
 }
 
@@ -196,7 +196,7 @@ pub unsafe fn file_set_errhandler<A: Abi>(file: *mut c_void, errhandler: CHandle
 pub unsafe fn file_get_errhandler<A: Abi>(file: *mut c_void, errhandler: *mut CHandle<A>) -> c_int {
     entry::enter::<A>("MPI_File_get_errhandler", entry::on_file::<A>(file), || {
         let place = HandlePlace::<A>::at(errhandler, "errhandler")?;
-        place.put(procedures::file_get_errhandler(argument::file::<A>(file))?);
+        place.put(procedures::file_get_errhandler(A::file_in(file))?);
         Ok(())
     })
 }
@@ -207,6 +207,6 @@ pub unsafe fn file_get_errhandler<A: Abi>(file: *mut c_void, errhandler: *mut CH
 /// As for the C function.
 pub unsafe fn file_call_errhandler<A: Abi>(file: *mut c_void, errorcode: c_int) -> c_int {
     entry::enter::<A>("MPI_File_call_errhandler", entry::on_file::<A>(file), || {
-        procedures::file_call_errhandler(argument::file::<A>(file), A::word_in::<ErrorCode>(errorcode))
+        procedures::file_call_errhandler(A::file_in(file), A::word_in::<ErrorCode>(errorcode))
     })
 }

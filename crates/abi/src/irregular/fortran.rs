@@ -1,11 +1,11 @@
-//! Fortran's statuses: in the MPICH ABI all three forms of a status are the same five integers.
+//! Fortran's statuses: in the ABIs of MPICH and Open MPI all three forms of a status are the same integers.
 
 use std::ffi::{c_int, c_void};
 
 use isthmus_mpi::error::Result;
 use isthmus_mpi::fail;
 
-use crate::abi::{Abi, MpichStatus};
+use crate::abi::Abi;
 use crate::argument;
 use crate::entry::{self, CStatus, Scope};
 
@@ -18,9 +18,9 @@ unsafe fn copy<A: Abi>(name: &'static str, from: *const c_void, to: *mut c_void)
         if to.addr() <= A::STATUS_IGNORE {
             return Err(fail!(Arg, "there is no status for the result"));
         }
-        let to = argument::place(to.cast::<MpichStatus>(), "the converted status")?;
+        let to = argument::place(to.cast::<CStatus<A>>(), "the converted status")?;
         // SAFETY: the caller gave the address of a status in one of its forms.
-        to.put(unsafe { from.cast::<MpichStatus>().read_unaligned() });
+        to.put(unsafe { from.cast::<CStatus<A>>().read_unaligned() });
         Ok(()) as Result<()>
     })
 }

@@ -136,6 +136,16 @@ pub(super) fn id(handle: *mut c_void) -> Id {
     handle.addr()
 }
 
+/// The handle of a performance variable that a program holds, or that of all.
+fn pvar<A: Abi>(handle: *mut c_void) -> Id {
+    match handle.addr() {
+        all if all == A::ALL_PVAR_HANDLES => tool::ALL_HANDLES,
+        // It means all of them in other ABIs only.
+        tool::ALL_HANDLES => Id::MAX,
+        id => id,
+    }
+}
+
 pub(super) fn pointer(id: Id) -> *mut c_void {
     std::ptr::without_provenance_mut(id)
 }
@@ -426,7 +436,7 @@ pub unsafe fn t_pvar_handle_free<A: Abi>(pe_session: *mut c_void, handle: *mut *
 /// # Safety
 /// As for the C function.
 pub unsafe fn t_pvar_start<A: Abi>(pe_session: *mut c_void, handle: *mut c_void) -> c_int {
-    answer::<A>(tool::pvar_start(id(pe_session), id(handle)))
+    answer::<A>(tool::pvar_start(id(pe_session), pvar::<A>(handle)))
 }
 
 /// `MPI_T_pvar_stop`
@@ -434,7 +444,7 @@ pub unsafe fn t_pvar_start<A: Abi>(pe_session: *mut c_void, handle: *mut c_void)
 /// # Safety
 /// As for the C function.
 pub unsafe fn t_pvar_stop<A: Abi>(pe_session: *mut c_void, handle: *mut c_void) -> c_int {
-    answer::<A>(tool::pvar_stop(id(pe_session), id(handle)))
+    answer::<A>(tool::pvar_stop(id(pe_session), pvar::<A>(handle)))
 }
 
 /// `MPI_T_pvar_reset`
@@ -442,7 +452,7 @@ pub unsafe fn t_pvar_stop<A: Abi>(pe_session: *mut c_void, handle: *mut c_void) 
 /// # Safety
 /// As for the C function.
 pub unsafe fn t_pvar_reset<A: Abi>(pe_session: *mut c_void, handle: *mut c_void) -> c_int {
-    answer::<A>(tool::pvar_reset(id(pe_session), id(handle)))
+    answer::<A>(tool::pvar_reset(id(pe_session), pvar::<A>(handle)))
 }
 
 /// `MPI_T_pvar_read`
@@ -451,7 +461,7 @@ pub unsafe fn t_pvar_reset<A: Abi>(pe_session: *mut c_void, handle: *mut c_void)
 /// As for the C function.
 pub unsafe fn t_pvar_read<A: Abi>(pe_session: *mut c_void, handle: *mut c_void, buf: *mut c_void) -> c_int {
     // SAFETY: the caller's promise.
-    answer::<A>(unsafe { put(buf.cast(), || tool::pvar_read(id(pe_session), id(handle))) })
+    answer::<A>(unsafe { put(buf.cast(), || tool::pvar_read(id(pe_session), pvar::<A>(handle))) })
 }
 
 /// `MPI_T_pvar_readreset`
@@ -460,7 +470,7 @@ pub unsafe fn t_pvar_read<A: Abi>(pe_session: *mut c_void, handle: *mut c_void, 
 /// As for the C function.
 pub unsafe fn t_pvar_readreset<A: Abi>(pe_session: *mut c_void, handle: *mut c_void, buf: *mut c_void) -> c_int {
     // SAFETY: the caller's promise.
-    answer::<A>(unsafe { put(buf.cast(), || tool::pvar_readreset(id(pe_session), id(handle))) })
+    answer::<A>(unsafe { put(buf.cast(), || tool::pvar_readreset(id(pe_session), pvar::<A>(handle))) })
 }
 
 /// `MPI_T_pvar_write`
@@ -468,7 +478,7 @@ pub unsafe fn t_pvar_readreset<A: Abi>(pe_session: *mut c_void, handle: *mut c_v
 /// # Safety
 /// As for the C function.
 pub unsafe fn t_pvar_write<A: Abi>(pe_session: *mut c_void, handle: *mut c_void, buf: *const c_void) -> c_int {
-    let (session, handle) = (id(pe_session), id(handle));
+    let (session, handle) = (id(pe_session), pvar::<A>(handle));
     // What is no variable has no value, and the buffer is not looked at.
     let known = tool::pvar_read(session, handle);
     // SAFETY: the caller's promise.

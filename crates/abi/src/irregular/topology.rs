@@ -3,7 +3,6 @@
 use std::ffi::c_int;
 
 use isthmus_mpi::comm::Comm;
-use isthmus_mpi::constants::{UNWEIGHTED, WEIGHTS_EMPTY};
 use isthmus_mpi::error::Result;
 use isthmus_mpi::topology::Weights;
 use isthmus_mpi::{fail, procedures};
@@ -21,11 +20,11 @@ fn degree(value: c_int, name: &str) -> Result<usize> {
 ///
 /// # Safety
 /// If not null and not a constant, `pointer` is good for reading `length` entries while the result lives.
-unsafe fn weights<'a>(pointer: *const c_int, length: usize, name: &str) -> Result<Weights<'a>> {
-    if pointer.addr() == UNWEIGHTED.addr() {
+unsafe fn weights<'a, A: Abi>(pointer: *const c_int, length: usize, name: &str) -> Result<Weights<'a>> {
+    if pointer.addr() == A::UNWEIGHTED {
         return Ok(None);
     }
-    if pointer.addr() == WEIGHTS_EMPTY.addr() && length > 0 {
+    if pointer.addr() == A::WEIGHTS_EMPTY && length > 0 {
         return Err(fail!(Arg, "{name} is MPI_WEIGHTS_EMPTY, but there are {length} edges"));
     }
     // SAFETY: the caller's promise.
@@ -36,8 +35,8 @@ unsafe fn weights<'a>(pointer: *const c_int, length: usize, name: &str) -> Resul
 ///
 /// # Safety
 /// As for [`weights`], for writing too.
-unsafe fn weights_mut<'a>(pointer: *mut c_int, length: usize, name: &str) -> Result<Option<&'a mut [c_int]>> {
-    if [UNWEIGHTED.addr(), WEIGHTS_EMPTY.addr()].contains(&pointer.addr()) {
+unsafe fn weights_mut<'a, A: Abi>(pointer: *mut c_int, length: usize, name: &str) -> Result<Option<&'a mut [c_int]>> {
+    if [A::UNWEIGHTED, A::WEIGHTS_EMPTY].contains(&pointer.addr()) {
         return Ok(None);
     }
     // SAFETY: the caller's promise.
@@ -72,7 +71,7 @@ pub unsafe fn dist_graph_create<A: Abi>(
                 argument::array(sources, n, "sources")?,
                 degrees,
                 argument::array(destinations, edges, "destinations")?,
-                self::weights(weights, edges, "weights")?,
+                self::weights::<A>(weights, edges, "weights")?,
                 argument::info::<A>(info, "info")?,
                 reorder != 0,
             )?);
@@ -108,9 +107,9 @@ pub unsafe fn dist_graph_create_adjacent<A: Abi>(
             place.put(procedures::dist_graph_create_adjacent(
                 comm_old,
                 argument::array(sources, indegree, "sources")?,
-                weights(sourceweights, indegree, "sourceweights")?,
+                weights::<A>(sourceweights, indegree, "sourceweights")?,
                 argument::array(destinations, outdegree, "destinations")?,
-                weights(destweights, outdegree, "destweights")?,
+                weights::<A>(destweights, outdegree, "destweights")?,
                 argument::info::<A>(info, "info")?,
                 reorder != 0,
             )?);
@@ -141,9 +140,9 @@ pub unsafe fn dist_graph_neighbors<A: Abi>(
             procedures::dist_graph_neighbors(
                 comm,
                 argument::array_mut(sources, maxindegree, "sources")?,
-                weights_mut(sourceweights, maxindegree, "sourceweights")?,
+                weights_mut::<A>(sourceweights, maxindegree, "sourceweights")?,
                 argument::array_mut(destinations, maxoutdegree, "destinations")?,
-                weights_mut(destweights, maxoutdegree, "destweights")?,
+                weights_mut::<A>(destweights, maxoutdegree, "destweights")?,
             )
         }
     })

@@ -9,7 +9,6 @@ use super::{GRACE, LEARN, Supervisor};
 use crate::failure::{say, say_as_it_is};
 use crate::lifeline::{Abort, Lifeline};
 use crate::process_tree;
-use crate::program::Program;
 use crate::report::{self, Stage};
 
 /// The text for a rank whose connection has ended when the end of its process is unknown.
@@ -227,24 +226,5 @@ impl Supervisor<'_> {
         self.ending = Some(Instant::now());
         self.tell_all(libc::SIGKILL);
         self.childless = true;
-    }
-
-    /// A program that finds another MPI's library runs as so many jobs of one rank, and nothing else says so.
-    pub(super) fn warn_of_strange_library(&self, programs: &[Program]) {
-        let none_joined = self.ranks.iter().all(|rank| rank.left == 0);
-        if self.size > 1 && self.verdict.is_none() && none_joined {
-            let linked = self
-                .job
-                .commands
-                .iter()
-                .zip(programs)
-                .find(|(_, program)| program.linked_to_mpi);
-            if let Some((command, _)) = linked {
-                let program = command.program.display();
-                say(&format!(
-                    "no rank of {program} called MPI_Init of this library; did it find another MPI's (ldd {program})?"
-                ));
-            }
-        }
     }
 }

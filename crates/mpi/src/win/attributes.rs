@@ -48,8 +48,11 @@ impl Words {
     }
 }
 
+/// How many ABIs there are, each with values of its own.
+pub const ABIS: usize = 3;
+
 impl Win {
-    /// The integers in the values of an ABI.
+    /// The integers in the values of an ABI, which is below [`ABIS`].
     pub fn words(&self, abi: usize) -> &Words {
         &self.words.get_or_init(Box::default)[abi]
     }

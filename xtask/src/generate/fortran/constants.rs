@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 
-use super::super::standard::{Constant, Library, Standard};
+use super::super::standard::{Constant, Library, OpenMpi, Standard};
 
 /// What a constant is in Fortran.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -87,6 +87,11 @@ fn value(all: &[&Constant], constant: &Constant, library: Library) -> Result<Opt
     let text = match library {
         Library::Standard => &constant.standard,
         Library::Mpich => &constant.mpich,
+        Library::OpenMpi => match &constant.openmpi {
+            Some(OpenMpi::Value(value)) => &Some(value.clone()),
+            Some(OpenMpi::Handle(_, integer)) => integer,
+            _ => &None,
+        },
     };
     let Some(text) = text else { return Ok(None) };
     if let Some(aliased) = all.iter().find(|one| one.name == *text) {

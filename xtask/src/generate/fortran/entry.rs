@@ -37,8 +37,9 @@ pub fn plain(standard: &Standard, by_hand: &BTreeSet<String>) -> Result<String> 
             if procedure.parameters(false).any(|one| one.kind == "C_BUFFER") {
                 writeln!(to, "SPELLINGS_AS({name}_cptr, {capitals}_CPTR, {name});")?;
             }
-            if in_f08(procedure) && !has_choice(procedure) && !detaches(procedure) {
-                writeln!(to, "F08({name});")?;
+            if in_f08(procedure) && !detaches(procedure) {
+                let of = if has_choice(procedure) { "F08_ADDRESSES" } else { "F08" };
+                writeln!(to, "{of}({name});")?;
             }
         }
         if !in_f08(procedure) || has_choice(procedure) {
@@ -67,7 +68,7 @@ pub fn plain(standard: &Standard, by_hand: &BTreeSet<String>) -> Result<String> 
     }
     write!(
         text,
-        "\n#if defined(MPICH_ABI)\n/* What was removed from the standard. */\n{removed}#endif\n"
+        "\n#if defined(HAS_REMOVED)\n/* What was removed from the standard. */\n{removed}#endif\n"
     )?;
     Ok(text)
 }

@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use super::super::c;
 use super::super::header::function_type;
-use super::super::standard::{Library, Standard};
+use super::super::standard::{Constant, Library, Standard};
 use super::GENERATED;
 use super::constants::{self, Type};
 
@@ -25,16 +25,11 @@ extern int *const MPI_UNWEIGHTED, *const MPI_WEIGHTS_EMPTY;
 /// A header for the library alone: programs of that ABI have MPICH's.
 pub fn header(standard: &Standard) -> Result<String> {
     let mut text = format!("/* The MPICH ABI.\n * {GENERATED} */\n{TOP}\n");
-    let is_tool = |name: &str| name.starts_with("MPI_T_");
-    for callback in standard.callbacks.iter().filter(|one| !is_tool(&one.name)) {
-        for large in callback.forms() {
-            writeln!(text, "typedef {};", function_type(&c::prototype(callback, "", large)?))?;
-        }
-    }
+    callbacks(standard, &mut text)?;
     text.push('\n');
     for constant in standard.sections.iter().flat_map(|section| &section.constants) {
         let Some(value) = &constant.mpich else { continue };
-        if is_tool(&constant.name) || constant.c_type.starts_with("MPI_T_") || constant.kind == "weights" {
+        if is_tool(constant) || constant.kind == "weights" {
             continue;
         }
         if value.starts_with("MPI_") {
@@ -43,19 +38,41 @@ pub fn header(standard: &Standard) -> Result<String> {
             writeln!(text, "#define {} (({}){value})", constant.name, constant.c_type)?;
         }
     }
+    prototypes(standard, Library::Mpich, &mut text)?;
+    Ok(text)
+}
+
+/// Does it belong to the tool interface, which Fortran does not have?
+pub fn is_tool(constant: &Constant) -> bool {
+    constant.name.starts_with("MPI_T_") || constant.c_type.starts_with("MPI_T_")
+}
+
+/// The types of callbacks.
+pub fn callbacks(standard: &Standard, text: &mut String) -> Result<()> {
+    let all = standard.callbacks.iter();
+    for callback in all.filter(|one| !one.name.starts_with("MPI_T_")) {
+        for large in callback.forms() {
+            writeln!(text, "typedef {};", function_type(&c::prototype(callback, "", large)?))?;
+        }
+    }
+    Ok(())
+}
+
+/// The functions of a library, with their profiling names.
+pub fn prototypes(standard: &Standard, library: Library, text: &mut String) -> Result<()> {
     for prefix in ["", "P"] {
         text.push('\n');
         let all = standard
             .procedures
             .iter()
-            .filter(|one| one.is_in(Library::Mpich) && one.chapter != "tool");
+            .filter(|one| one.is_in(library) && one.chapter != "tool");
         for procedure in all.filter(|one| !one.name.contains("f08")) {
             for large in procedure.forms() {
                 writeln!(text, "{};", c::prototype(procedure, prefix, large)?)?;
             }
         }
     }
-    Ok(text)
+    Ok(())
 }
 
 /// Named constants of MPICH's modules, which gfortran takes from the library.

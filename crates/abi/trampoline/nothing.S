@@ -1,0 +1,3 @@
+/* A library with nothing in it. */
+
+    .section .note.GNU-stack, "", %progbits

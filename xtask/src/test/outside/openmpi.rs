@@ -1,0 +1,112 @@
+//! Open MPI's ABI: what Debian's package says of it, programs that its wrappers compile, and programs that Debian has built for it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use super::super::suite::Suite;
+use super::{INSTALL, RUN, folder, mpiexec};
+use crate::process::{quiet, root};
+use crate::tools::{self, Tool};
+
+/// Where Debian has Open MPI's libraries.
+const LIBRARIES: &str = "/usr/lib/x86_64-linux-gnu";
+
+/// Programs of `tests/programs` that MPI 3.1 has everything for, and on how many ranks they run.
+const PROGRAMS: [(&str, usize); 21] = [
+    ("attributes", 2),
+    ("cancel", 2),
+    ("collectives", 4),
+    ("communicators", 4),
+    ("datatypes", 2),
+    ("derived", 2),
+    ("errors", 2),
+    ("file_random", 3),
+    ("groups", 4),
+    ("many_communicators", 3),
+    ("persistent", 4),
+    ("point_to_point", 4),
+    ("probe", 4),
+    ("reductions", 4),
+    ("requests", 2),
+    ("self_messages", 2),
+    ("threads_messages", 4),
+    ("topologies", 4),
+    ("user_operation", 4),
+    ("win_flavors", 3),
+    ("win_results", 4),
+];
+
+/// Fortran programs for each of its three interfaces. What Open MPI 4 lacks of MPI 5.0 is found in ours when they run.
+const FORTRAN: [&str; 3] = ["fortran/include.f", "fortran/module.f90", "abi/openmpi.f90"];
+
+/// All of it, on Debian for x86-64; elsewhere its package is another, or not there.
+pub fn run(suite: &mut Suite, prefix: &Path) {
+    let name = "libmpi.so.40: symbols, sizes, constants";
+    if !Path::new("/etc/debian_version").exists() || std::env::consts::ARCH != "x86_64" {
+        suite.skip(name, "Debian's Open MPI is what it is compared with");
+        return;
+    }
+    if !suite.step("Debian's Open MPI installs", || {
+        tools::need(&[Tool::OpenMpi, Tool::Python])
+    }) {
+        return;
+    }
+    suite.step(name, || {
+        let mut check = Command::new("python3");
+        check.arg(root().join("standard/openmpi.py")).arg("--check");
+        check.arg(prefix.join("lib")).arg(WRAPPER);
+        quiet(check.arg(Path::new(LIBRARIES).join("libmpi.so.40")), RUN).map(drop)
+    });
+    suite.step("programs compiled by Open MPI's mpicc run on our library", || {
+        // Programs that are not position-independent have copies of the objects that handles are addresses of.
+        [&["-O2"][..], &["-O2", "-no-pie", "-fno-pie"]]
+            .iter()
+            .try_for_each(|options| programs(prefix, options))
+    });
+    if Tool::Fortran.is_there() {
+        suite.step(
+            "Fortran programs compiled by Open MPI's mpifort run on our library",
+            || FORTRAN.iter().try_for_each(|source| fortran(prefix, source)),
+        );
+    }
+    suite.step("Debian's C++ library of Open MPI loads on ours", || cxx(prefix));
+}
+
+const WRAPPER: &str = "/usr/bin/mpicc.openmpi";
+
+fn compiled(wrapper: &str, source: &Path, options: &[&str]) -> Result<PathBuf> {
+    let folder = folder("openmpi");
+    std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let program = folder.join(source.file_stem().context("a source has a name")?);
+    let mut compile = Command::new(wrapper);
+    compile.args(options).arg("-w").arg("-o").arg(&program).arg(source);
+    quiet(compile.args(["-lm", "-lpthread"]), INSTALL)?;
+    Ok(program)
+}
+
+fn programs(prefix: &Path, options: &[&str]) -> Result<()> {
+    PROGRAMS.iter().try_for_each(|(name, ranks)| {
+        let source = root().join("tests/programs").join(name).with_extension("c");
+        let program = compiled(WRAPPER, &source, options)?;
+        quiet(mpiexec(prefix, *ranks).arg(&program), RUN).map(drop)
+    })
+}
+
+fn fortran(prefix: &Path, source: &str) -> Result<()> {
+    let source = root().join("tests").join(source);
+    let options = ["-fallow-argument-mismatch", "-Wl,--unresolved-symbols=ignore-all"];
+    let program = compiled("/usr/bin/mpifort.openmpi", &source, &options)?;
+    quiet(mpiexec(prefix, 2).arg(&program), RUN).map(drop)
+}
+
+/// All that it asks for is there when it is loaded.
+fn cxx(prefix: &Path) -> Result<()> {
+    let mut load = Command::new("python3");
+    load.args(["-c", "import ctypes, os; ctypes.CDLL('libmpi_cxx.so.40', os.RTLD_NOW)"]);
+    load.env("LD_LIBRARY_PATH", prefix.join("lib"));
+    let output = load.output().context("cannot run python3")?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Ok(())
+}
