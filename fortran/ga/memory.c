@@ -29,7 +29,7 @@ INDEX index_of(const void *address, int type) {
     return distance / bytes + 1;
 }
 
-/* The types of blocks, which their indexes need, by handle. What is freed is forgotten when its handle comes again. */
+/* The types of blocks, which their indexes need, by handle. A freed type is forgotten when its handle comes again. */
 enum { LISTS = 1024 };
 static struct block { struct block *next; Integer handle; int type; } *blocks[LISTS];
 static struct block *block_of(Integer handle) {

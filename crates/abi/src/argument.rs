@@ -89,7 +89,7 @@ impl<T> Place<T> {
         unsafe { self.0.write(value) }
     }
 
-    /// What is there.
+    /// The value at the place.
     #[inline(always)]
     pub fn get(&self) -> T
     where

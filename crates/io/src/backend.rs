@@ -223,6 +223,7 @@ mod tests {
         lock.l_type = libc::F_WRLCK as libc::c_short;
         // SAFETY: the descriptor is open, and the structure lives during the call.
         assert_eq!(
+            // SAFETY: `lock` outlives the call, which only reads it.
             unsafe { libc::fcntl(foreign.as_raw_fd(), libc::F_SETLK, &raw const lock) },
             0
         );

@@ -128,7 +128,7 @@ impl Job {
             size,
             ranges: Ranges::new(Range::new(0, 0, everyone.iter().map(|_| None)), Ok(Vec::new())),
             bells,
-            world: world,
+            world,
             marks: shared.cast(),
             piece: or_refuse(call, Piece::take(4096)),
             heap: Mutex::new(Heap::new(0)),

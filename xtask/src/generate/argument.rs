@@ -265,7 +265,7 @@ fn handle(procedure: &Procedure, parameter: &Parameter, name: &str, object: &str
 
 fn number(procedure: &Procedure, parameter: &Parameter, name: &str, body: &mut Body) -> Result<()> {
     let is_n = rust::parameter_type(parameter, Width::Generic)?.ends_with('N');
-    // What is wrong with a displacement in a window is an error of a class of its own.
+    // A wrong displacement in a window is an error of a class of its own.
     let non_negative = parameter.kind.ends_with("_NNI") && parameter.kind != "RMA_DISPLACEMENT_NNI";
     match (parameter.direction, &parameter.length) {
         (Direction::In, Some(_)) => {

@@ -84,8 +84,8 @@ const COUNTED_BY_NAME: [&str; 14] = [
     "MPI_Intercomm_merge",
 ];
 
-/// Who is told that a call's arguments were refused, which its typed procedure would have counted, and what: the function, and the
-/// name of the collective or the procedure.
+/// The function that is told that a call's arguments were refused, which the typed procedure would have counted, and the name of the
+/// collective or the procedure.
 fn teller(procedure: &Procedure) -> Option<(&'static str, String)> {
     let on_comm = |one: &Parameter| one.kind == "COMMUNICATOR" && one.direction == Direction::In;
     let is_neighborly = procedure.name.to_ascii_lowercase().contains("neighbor_a");

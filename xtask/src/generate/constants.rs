@@ -223,14 +223,18 @@ fn openmpi_handles(standard: &Standard, text: &mut String) -> Result<()> {
         pub mod from_fortran {\n",
     );
     for kind in OBJECTS {
-        writeln!(
-            text,
-            "/// A predefined {kind}.\n#[inline]\npub fn {kind}(integer: i32) -> Option<u32> {{\nmatch integer {{"
-        )?;
-        for (canonical, _, integer) in openmpi_objects(standard, &[kind])? {
-            if let Some(integer) = integer {
-                writeln!(text, "{integer} => Some({canonical:#x}),")?;
-            }
+        let named: Vec<_> = openmpi_objects(standard, &[kind])?
+            .into_iter()
+            .filter_map(|(canonical, _, integer)| Some((canonical, integer?)))
+            .collect();
+        writeln!(text, "/// A predefined {kind}.\n#[inline]")?;
+        if named.is_empty() {
+            writeln!(text, "pub fn {kind}(_: i32) -> Option<u32> {{\nNone\n}}\n")?;
+            continue;
+        }
+        writeln!(text, "pub fn {kind}(integer: i32) -> Option<u32> {{\nmatch integer {{")?;
+        for (canonical, integer) in named {
+            writeln!(text, "{integer} => Some({canonical:#x}),")?;
         }
         text.push_str("_ => None,\n}\n}\n\n");
     }

@@ -14,7 +14,7 @@ const NUMBERS: [&str; 13] = [
     "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "isize", "f64", "Duration",
 ];
 
-/// What is wrong: files of `sources`, but for the `table`, with other constants than `known`, which counts them by module.
+/// Errors: files of `sources`, but for the `table`, with other constants than `known`, which counts them by module.
 pub fn violations(sources: &str, table: &str, known: &[(&str, usize)]) -> Result<Vec<String>> {
     let mut files = Vec::new();
     parts::collect(Path::new(sources), &mut Vec::new(), &mut files)?;

@@ -1867,10 +1867,8 @@ pub mod from_fortran {
 
     /// A predefined session.
     #[inline]
-    pub fn session(integer: i32) -> Option<u32> {
-        match integer {
-            _ => None,
-        }
+    pub fn session(_: i32) -> Option<u32> {
+        None
     }
 
     /// A predefined win.

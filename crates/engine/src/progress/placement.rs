@@ -31,10 +31,15 @@ pub(super) fn leave_shared_cpu(engine: &mut Engine) {
             .filter(|rank| *rank != me)
             .map(|rank| segment.slot(rank))
     };
-    if !others().any(|other| other.cpu() == Some(here) && !other.doorbell().is_armed()) {
+    let awake = || {
+        others()
+            .filter(|other| !other.doorbell().is_armed())
+            .filter_map(Slot::cpu)
+    };
+    if !awake().any(|cpu| cpu == here) {
         return;
     }
-    let taken: Vec<usize> = others().filter_map(Slot::cpu).map(|cpu| cpu as usize).collect();
+    let taken: Vec<usize> = awake().map(|cpu| cpu as usize).collect();
     let usable = cpu::affinity();
     let free: Vec<usize> = usable
         .iter()

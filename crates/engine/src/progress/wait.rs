@@ -22,6 +22,7 @@ use crate::channel::network;
 use crate::membership::launcher;
 use crate::memory::heap;
 use crate::progress::awaited::{self, Showing};
+use crate::progress::few_awake;
 use crate::progress::placement;
 use crate::progress::waiters;
 use crate::progress::wakes::{facts_now, learn_wake, yield_cpu};
@@ -158,7 +159,7 @@ fn wait_patiently<T: Send>(
         });
         return value.expect("the wait ends when there is a value");
     }
-    let oversubscribed = occupancy::is_oversubscribed();
+    let mut oversubscribed = shares_cpu(inside);
     let mut backoff = Backoff::new(network::looks());
     let mut showing = Showing::default();
     let mut attending = Attending::begin();
@@ -183,10 +184,19 @@ fn wait_patiently<T: Send>(
         }
         match step(inside, &mut backoff, oversubscribed) {
             Next::Look | Next::Spin => std::hint::spin_loop(),
-            Next::CompareCpus => placement::leave_shared_cpu(inside.engine()),
+            Next::CompareCpus => {
+                placement::leave_shared_cpu(inside.engine());
+                oversubscribed = shares_cpu(inside);
+            }
             // Beside looks at the network only.
             Next::Yield if !oversubscribed => yield_cpu(inside.engine().slot()),
-            Next::Yield => attending.pause(|| yield_cpu(inside.engine().slot())),
+            Next::Yield => {
+                let slot = inside.engine().slot();
+                if attending.pause(|| few_awake::yield_cpu(slot)) {
+                    few_awake::noticed(inside.engine());
+                }
+                oversubscribed = shares_cpu(inside);
+            }
             Next::Sleep => {
                 if showing.is_due(inside) {
                     let behind = awaited::take_said(inside);
@@ -199,9 +209,16 @@ fn wait_patiently<T: Send>(
                     showing.end(inside);
                     return value;
                 }
+                oversubscribed = shares_cpu(inside);
             }
         }
     }
+}
+
+/// Does another rank need the CPU of this one?
+#[inline]
+fn shares_cpu(inside: &mut Entered) -> bool {
+    occupancy::is_oversubscribed() && !few_awake::has_own_cpu(inside.engine())
 }
 
 /// What to do after a round of progress in which nothing moved, counted.

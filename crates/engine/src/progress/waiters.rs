@@ -24,6 +24,7 @@ use crate::channel::network;
 use crate::duties::{self, Duties};
 use crate::membership::launcher;
 use crate::progress::awaited::{self, Showing};
+use crate::progress::few_awake;
 use crate::progress::gate;
 use crate::progress::placement;
 use crate::progress::see_off;
@@ -232,6 +233,7 @@ fn poll(inside: &mut Entered, look: Look<'_>, backoff: &mut Backoff) -> bool {
         inside.outside(|| {});
     }
     let mut attending = Attending::begin();
+    let mut has_own_cpu = few_awake::has_own_cpu(inside.engine());
     loop {
         let moved = inside.engine().progress();
         if let Some(call_out) = inside.advance_background() {
@@ -259,19 +261,24 @@ fn poll(inside: &mut Entered, look: Look<'_>, backoff: &mut Backoff) -> bool {
             }
             continue;
         }
-        let oversubscribed = is_oversubscribed(inside);
+        let oversubscribed = is_oversubscribed(inside) && !has_own_cpu;
         match step(inside, backoff, oversubscribed) {
             Next::Look | Next::Spin if inside.is_wanted() => inside.outside(be_courteous),
             Next::Look | Next::Spin => std::hint::spin_loop(),
-            Next::CompareCpus => placement::leave_shared_cpu(inside.engine()),
+            Next::CompareCpus => {
+                placement::leave_shared_cpu(inside.engine());
+                has_own_cpu = few_awake::has_own_cpu(inside.engine());
+            }
             Next::Yield => {
                 // Some wait for what only shared memory shows.
                 inside.notice();
                 let slot = inside.engine().slot();
-                match oversubscribed {
-                    true => attending.pause(|| inside.outside(|| yield_cpu(slot))),
-                    false => inside.outside(|| yield_cpu(slot)),
-                };
+                if !oversubscribed {
+                    inside.outside(|| yield_cpu(slot));
+                } else if attending.pause(|| inside.outside(|| few_awake::yield_cpu(slot))) {
+                    few_awake::noticed(inside.engine());
+                    has_own_cpu = few_awake::has_own_cpu(inside.engine());
+                }
             }
             Next::Sleep => {
                 WAITERS.get(inside).polling = false;

@@ -3,7 +3,9 @@
 use isthmus_engine::{Entered, enter, wait_until};
 
 use super::finish::finish;
-use super::{Look, Operation, Plain, REQUEST_NULL, REQUESTS, Request, Work, generalized, look, scope_inside, with_comm};
+use super::{
+    Look, Operation, Plain, REQUEST_NULL, REQUESTS, Request, Work, generalized, look, scope_inside, with_comm,
+};
 use crate::check::{self, sites};
 use crate::error::Result;
 use crate::fail;
