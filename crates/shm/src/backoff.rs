@@ -87,7 +87,7 @@ table! {
     TAKEN_PERIOD = 100000, "us", "Between two readings of that.";
     TAKEN_SMOOTHING = 4, "times", "A reading counts for one part in so many.";
     UNTIMED_YIELDS = 16, "times", "By a rank that shares CPUs, between two yields that are timed.";
-    OTHERS_LAST = 100000, "us", "So long after a yield that lasted as long as OFF_CPU, while ranks that are awake had a CPU each, other processes take what is yielded: such ranks wait as ranks with CPUs of their own do.";
+    OTHERS_LAST = 2000000, "us", "So long after a yield that lasted as long as OFF_CPU, while ranks that are awake had a CPU each, other processes take what is yielded: such ranks wait as ranks with CPUs of their own do.";
     LONGEST_SLEEP = 100000, "us", "A sleep is never longer: a waker that died between two instructions must not hang us, nor a launcher that is gone.";
     UNORDERED_SLEEP = 1000, "us", "The longest first sleep where the kernel refuses membarrier: a sender that does not know yet that it must fence may miss it.";
     FIRST_WATCHING_SLEEP = 200, "us", "The first sleep of a wait for memory that others may change without a bell; each is twice the one before.";
