@@ -17,6 +17,7 @@ const ROWS: &[(&str, usize)] = &[
     ("docs/numbers/neighbours.md", 2),
     ("docs/numbers/point-to-point-cheap-single-copies.md", 5),
     ("docs/numbers/point-to-point.md", 4),
+    ("docs/openmpi.md", 2),
     ("docs/scaling.md", 4),
     ("docs/shmem.md", 4),
     ("docs/tests-of-others.md", 1),
