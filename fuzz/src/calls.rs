@@ -7,7 +7,10 @@
 mod abi;
 mod arguments;
 mod function;
-mod functions;
+mod functions {
+    //! Every C function, and every constant that is a number: written by `build.rs`.
+    include!(concat!(env!("OUT_DIR"), "/functions.rs"));
+}
 mod library;
 mod memory;
 mod objects;

@@ -1,16 +1,15 @@
 //! What fuzzers feed: each target is a function of bytes that must return, whatever the bytes are.
 //!
 //! The fuzzer that finds inputs is in `runner/`, a workspace of its own; `cargo xtask fuzz TARGET` builds and runs it.
-//! What it has found worth keeping is in `corpus/`, a folder per target, and is played back by the tests here.
+//! What it has found worth keeping is in `corpus/`, an archive per target, and is replayed by the tests here.
 #![allow(unsafe_code)] // C functions are called, with addresses; each site argues its case.
 
 pub mod calls;
+mod corpus;
 pub mod info;
 mod input;
 pub mod packed;
 pub mod texts;
-
-use std::path::{Path, PathBuf};
 
 /// Something to feed.
 pub struct Target {
@@ -63,21 +62,32 @@ pub fn replay(name: &str) -> usize {
 /// As [`replay`].
 pub fn replay_other(name: &str, other: &str) -> usize {
     let target = target(name).expect("a target of this name");
-    let folder = corpus(other);
-    let mut files: Vec<PathBuf> = std::fs::read_dir(&folder)
-        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
-        .map(|entry| entry.expect("an entry").path())
-        .collect();
-    files.sort();
-    for file in &files {
+    let inputs = inputs(other);
+    for (name, input) in &inputs {
         // The last line printed names the culprit, even if it ends the process.
-        println!("{}", file.display());
-        (target.feed)(&std::fs::read(file).expect("an input"));
+        println!("{other} {name}");
+        (target.feed)(input);
     }
-    files.len()
+    inputs.len()
 }
 
-/// Where the inputs of a target are.
-pub fn corpus(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(name)
+/// The corpus of a target, by name.
+fn inputs(target: &str) -> Vec<(String, Vec<u8>)> {
+    let path = format!("{}/corpus/{target}.txt", env!("CARGO_MANIFEST_DIR"));
+    let archive = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    corpus::parse(&archive).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn archives_are_read() {
+        let read = corpus::parse("empty \nletters 6162\n").unwrap();
+        assert_eq!(read, [("empty".into(), vec![]), ("letters".into(), b"ab".to_vec())]);
+        for wrong in ["name", "name 6", "name 6x", "name \u{e9}\u{e9}"] {
+            assert!(corpus::parse(wrong).is_err(), "{wrong}");
+        }
+    }
 }

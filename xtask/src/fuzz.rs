@@ -3,11 +3,16 @@
 //! It takes the stable compiler: coverage is a pass of LLVM that can be asked for, and the address sanitizer's run-time
 //! library is there, though its flag is not stable (docs/decisions/0018).
 
+#[path = "../../fuzz/src/corpus.rs"]
+mod corpus;
+
+use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Error, Result, bail, ensure};
 
 use crate::process::target as target_directory;
 
@@ -40,13 +45,15 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
         .context("xtask/ is in the workspace")?;
-    let corpus = root.join("fuzz/corpus").join(&options.target);
+    let archive = root.join("fuzz/corpus").join(&options.target).with_extension("txt");
     ensure!(
-        corpus.is_dir(),
+        archive.is_file(),
         "no such target: {}; there are: {}",
         options.target,
         targets(root)?
     );
+    let inputs = read(&archive)?;
+    let corpus = unpack(&options.target, &inputs)?;
     let runner = build(root)?;
     let mut command = Command::new(runner);
     command.env("ISTHMUS_FUZZ_TARGET", &options.target);
@@ -61,7 +68,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     if !options.files.is_empty() {
         command.args(&options.files);
     } else if options.minimize {
-        return minimize(command, &found(&options.target)?, &corpus);
+        return minimize(command, &found(&options.target)?, &corpus, &inputs, &archive);
     } else {
         let found = found(&options.target)?;
         let dictionary = root.join("fuzz/words").join(&options.target);
@@ -77,44 +84,77 @@ pub fn run(arguments: &[String]) -> Result<()> {
     said_well(&mut command)
 }
 
-/// The inputs that are needed to reach the coverage of all of them, the shortest first, as the new corpus. Files with
+/// The inputs that are needed to reach the coverage of all of them, the shortest first, as the new archive. Inputs with
 /// names of their own stay: each was a crash.
-fn minimize(mut fuzzer: Command, found: &Path, corpus: &Path) -> Result<()> {
-    let small = found.with_extension("small");
-    // It may not be there.
-    let _ = std::fs::remove_dir_all(&small);
-    std::fs::create_dir_all(&small).with_context(|| format!("cannot make {}", small.display()))?;
+fn minimize(
+    mut fuzzer: Command,
+    found: &Path,
+    corpus: &Path,
+    inputs: &BTreeMap<String, Vec<u8>>,
+    archive: &Path,
+) -> Result<()> {
+    let small = empty(&found.with_extension("small"))?;
     said_well(fuzzer.arg("-set_cover_merge=1").args([&small, found, corpus]))?;
-    let files = |folder: &Path| -> Result<Vec<PathBuf>> {
-        let entries = std::fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
-        entries.map(|entry| Ok(entry?.path())).collect()
-    };
-    let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
-    let is_digest = |name: &String| name.len() == DIGITS && name.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let (mut own_names, mut contents) = (0, Vec::new());
-    for path in files(corpus)? {
-        if name(&path).as_ref().is_some_and(is_digest) {
-            std::fs::remove_file(&path)?;
-        } else {
-            own_names += 1;
-            contents.push(std::fs::read(&path)?);
+    let is_digest = |name: &str| name.len() == DIGITS && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let mut kept = inputs.clone();
+    kept.retain(|name, _| !is_digest(name));
+    let own_names = kept.len();
+    for entry in std::fs::read_dir(&small).with_context(|| format!("cannot read {}", small.display()))? {
+        let path = entry?.path();
+        let content = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let name = path.file_name().context("a file has a name")?.to_string_lossy();
+        if !kept.values().any(|other| *other == content) {
+            kept.insert(name.chars().take(DIGITS).collect(), content);
         }
     }
-    let mut kept = 0;
-    for path in files(&small)? {
-        let content = std::fs::read(&path)?;
-        if let Some(name) = name(&path)
-            && !contents.contains(&content)
-        {
-            std::fs::write(corpus.join(&name[..DIGITS.min(name.len())]), content)?;
-            kept += 1;
-        }
-    }
+    std::fs::write(archive, render(&kept)?).with_context(|| format!("cannot write {}", archive.display()))?;
     println!(
-        "{kept} inputs, and {own_names} that have names, in {}",
-        corpus.display()
+        "{} inputs of {}, and {own_names} that have names, in {}",
+        kept.len() - own_names,
+        inputs.len() - own_names,
+        archive.display()
     );
     Ok(())
+}
+
+/// The inputs of an archive, by name.
+fn read(archive: &Path) -> Result<BTreeMap<String, Vec<u8>>> {
+    let text = std::fs::read_to_string(archive).with_context(|| format!("cannot read {}", archive.display()))?;
+    let inputs = corpus::parse(&text).map_err(Error::msg);
+    Ok(inputs
+        .with_context(|| archive.display().to_string())?
+        .into_iter()
+        .collect())
+}
+
+/// As `corpus::parse` reads it.
+fn render(inputs: &BTreeMap<String, Vec<u8>>) -> Result<String> {
+    let mut text = String::new();
+    for (name, input) in inputs {
+        write!(text, "{name} ")?;
+        for byte in input {
+            write!(text, "{byte:02x}")?;
+        }
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+/// Inputs as files of a folder, as libFuzzer wants them.
+fn unpack(target: &str, inputs: &BTreeMap<String, Vec<u8>>) -> Result<PathBuf> {
+    let folder = empty(&target_directory().join("fuzz/corpus").join(target))?;
+    for (name, input) in inputs {
+        std::fs::write(folder.join(name), input).with_context(|| format!("cannot write to {}", folder.display()))?;
+    }
+    Ok(folder)
+}
+
+/// A folder with nothing in it.
+fn empty(folder: &Path) -> Result<PathBuf> {
+    // It may not be there.
+    let _ = std::fs::remove_dir_all(folder);
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    Ok(folder.to_owned())
 }
 
 /// As many digits of an input's digest name it.
@@ -136,7 +176,7 @@ fn found(target: &str) -> Result<PathBuf> {
 fn targets(root: &Path) -> Result<String> {
     let entries = std::fs::read_dir(root.join("fuzz/corpus")).context("fuzz/corpus")?;
     let mut names: Vec<String> = entries
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter_map(|entry| Some(entry.ok()?.path().file_stem()?.to_str()?.to_owned()))
         .collect();
     names.sort();
     Ok(names.join(", "))
@@ -182,4 +222,16 @@ fn parse(arguments: &[String]) -> Result<Options> {
         }
     }
     Ok(options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn archives_are_read_as_they_are_written() {
+        let inputs = BTreeMap::from([("empty".to_owned(), vec![]), ("ends".to_owned(), vec![0, 255])]);
+        let read = corpus::parse(&render(&inputs).unwrap()).unwrap();
+        assert_eq!(read.into_iter().collect::<BTreeMap<_, _>>(), inputs);
+    }
 }

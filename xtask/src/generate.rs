@@ -6,7 +6,6 @@ mod c;
 mod constants;
 mod entry;
 mod fortran;
-mod fuzz;
 mod header;
 mod openmpi;
 mod openshmem;
@@ -99,10 +98,6 @@ fn generate(standard: &Standard) -> Result<BTreeMap<PathBuf, String>> {
     for (name, text) in rust {
         files.insert(Path::new(GENERATED).join(name), formatted(&text)?);
     }
-    files.insert(
-        "fuzz/src/calls/functions.rs".into(),
-        formatted(&fuzz::render(standard)?)?,
-    );
     Ok(files)
 }
 

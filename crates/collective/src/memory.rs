@@ -16,12 +16,12 @@ const WASTE: usize = 8;
 /// Where memory begins: at a line of the caches.
 const LINE: usize = 64;
 
-type Block = Vec<MaybeUninit<u8>>;
+type Allocation = Vec<MaybeUninit<u8>>;
 
 /// What a thread keeps, the oldest first.
 #[derive(Default)]
 struct Kept {
-    blocks: Vec<Block>,
+    blocks: Vec<Allocation>,
     bytes: usize,
 }
 
@@ -36,21 +36,21 @@ pub fn release() {
 }
 
 /// The shortest of these that has so many bytes, and not far more.
-fn fitting(blocks: &[Block], len: usize) -> Option<usize> {
-    let fits = |block: &Block| block.len() >= len && block.len() / WASTE <= len;
+fn fitting(blocks: &[Allocation], len: usize) -> Option<usize> {
+    let fits = |block: &Allocation| block.len() >= len && block.len() / WASTE <= len;
     (0..blocks.len())
         .filter(|at| fits(&blocks[*at]))
         .min_by_key(|at| blocks[*at].len())
 }
 
 impl Kept {
-    fn take(&mut self, len: usize) -> Option<Block> {
+    fn take(&mut self, len: usize) -> Option<Allocation> {
         let block = self.blocks.remove(fitting(&self.blocks, len)?);
         self.bytes -= block.len();
         Some(block)
     }
 
-    fn give(&mut self, block: Block) {
+    fn give(&mut self, block: Allocation) {
         if block.is_empty() || block.len() > KEPT.0 {
             return;
         }
@@ -64,14 +64,14 @@ impl Kept {
 
 /// Memory for what an algorithm keeps in between. Holds nothing at first. The calling thread keeps it in the end.
 pub struct Memory<'a> {
-    block: Block,
+    block: Allocation,
     /// The later owner, because recorded operations have not been executed yet.
     heir: Option<&'a Pool>,
 }
 
 /// Memory of a call that goes on later.
 #[derive(Default)]
-pub struct Pool(Cell<Vec<Block>>);
+pub struct Pool(Cell<Vec<Allocation>>);
 
 impl Pool {
     /// All of it, for as long as the call goes on.
@@ -86,7 +86,7 @@ impl<'a> Memory<'a> {
     pub fn allocate(len: usize) -> Result<Self> {
         if len == 0 {
             return Ok(Self {
-                block: Block::new(),
+                block: Allocation::new(),
                 heir: None,
             });
         }
@@ -113,8 +113,8 @@ impl<'a> Memory<'a> {
         Ok(memory)
     }
 
-    fn fresh(len: usize) -> Result<Block> {
-        let mut block = Block::new();
+    fn fresh(len: usize) -> Result<Allocation> {
+        let mut block = Allocation::new();
         if block.try_reserve_exact(len).is_err() {
             release();
             block

@@ -269,7 +269,7 @@ impl<'a> Access<'a> {
     }
 
     /// Each rank takes so many bytes from the others in this call. If that is half of the last cache in all, it is stored past
-    /// the caches: what is shown would be driven out of them by it (docs/decisions/0025).
+    /// the caches: what is shown would be driven out of them by it (docs/decisions/0007).
     pub fn announce_taking(&self, bytes: usize) {
         let all = (bytes as u64).saturating_mul(self.board.members() as u64);
         self.floods

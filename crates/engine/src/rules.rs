@@ -27,14 +27,14 @@ rules! {
     Pieces = "pieces", "The length of records goes by the instructions that copy them (0008, 0009); else all of 64 KiB.";
     Instructions = "instructions", "Which instructions copy to others is learned (0009); else what is usual on this processor.";
     AtWork = "at_work", "Where ranks share CPUs, how long a rank looks before it gives its own away goes by whether the awaited ones have theirs (0020).";
-    Cells = "cells", "Messages are answered in the memory that they came in (0022).";
-    SharedStaging = "shared_staging", "Where ranks share CPUs, all rings together have a quarter of the last cache (0023).";
+    Cells = "cells", "Messages are answered in the memory that they came in (0007).";
+    SharedStaging = "shared_staging", "Where ranks share CPUs, all rings together have a quarter of the last cache (0009).";
     Strings = "strings", "Where ranks share CPUs, long copies to others are by strings (0023, 0025).";
-    LongEager = "long_eager", "Where ranks share CPUs, messages of up to half a ring go at once (0025).";
-    Blocks = "blocks", "Where ranks share CPUs, messages of 32 KiB and more that go at once lie in blocks that change hands (0104).";
-    Floods = "floods", "What all ranks take in a collective is stored past the caches if it is as much as they hold (0025).";
-    Lent = "lent", "Collectives read blocks where their owners have them, where single copies pay (0028), or together exceed the caches (0111).";
-    FewLooks = "few_looks", "With at most three ranks to two CPUs, who waits gives way after few looks (0030).";
+    LongEager = "long_eager", "Where ranks share CPUs, messages of up to half a ring go at once (0007).";
+    Blocks = "blocks", "Where ranks share CPUs, messages of 32 KiB and more that go at once lie in blocks that change hands (0007).";
+    Floods = "floods", "What all ranks take in a collective is stored past the caches if it is as much as they hold (0007).";
+    Lent = "lent", "Collectives read blocks where their owners have them, where single copies pay (0028), or together exceed the caches (0028).";
+    FewLooks = "few_looks", "With at most three ranks to two CPUs, a waiting rank yields after few polls (0020).";
 }
 
 /// Not read yet.

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 
 /// A block.
 #[derive(Debug)]
-struct Block {
+struct Allocation {
     at: usize,
     layout: Layout,
     kind: i64,
@@ -18,7 +18,7 @@ struct Block {
 
 #[derive(Debug)]
 struct State {
-    blocks: Vec<Option<Block>>,
+    blocks: Vec<Option<Allocation>>,
     /// Handles of what was pushed, in order.
     stack: Vec<i64>,
     is_initialized: bool,
@@ -109,7 +109,7 @@ pub fn allocate(kind: i64, count: i64, name: &str, is_stack: bool) -> Result<i64
         return Err(Error::argument(format!("{bytes} bytes for '{name}' cannot be had")));
     }
     let mut state = state();
-    state.blocks.push(Some(Block {
+    state.blocks.push(Some(Allocation {
         at: at.expose_provenance(),
         layout,
         kind,
@@ -124,7 +124,7 @@ pub fn allocate(kind: i64, count: i64, name: &str, is_stack: bool) -> Result<i64
     Ok(handle)
 }
 
-fn with<R>(handle: i64, f: impl FnOnce(&Block) -> R) -> Result<R> {
+fn with<R>(handle: i64, f: impl FnOnce(&Allocation) -> R) -> Result<R> {
     let state = state();
     let block = usize::try_from(handle)
         .ok()
@@ -246,7 +246,7 @@ pub fn next(handle: i64) -> Option<i64> {
 /// The blocks that there are.
 pub fn summary() -> String {
     let state = state();
-    let line = |block: &Block| format!("  '{}': {} elements of type {}\n", block.name, block.count, block.kind);
+    let line = |block: &Allocation| format!("  '{}': {} elements of type {}\n", block.name, block.count, block.kind);
     let lines: String = state.blocks.iter().flatten().map(line).collect();
     format!("MA: allocated blocks\n{lines}")
 }

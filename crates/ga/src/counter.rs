@@ -31,7 +31,7 @@ const NOTHING: u64 = u64::MAX;
 
 /// The cached element, read consistently.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct CachedElement {
     at: usize,
     is_int: bool,
     is_own: bool,
@@ -70,7 +70,7 @@ fn other(handle: i32, index: impl Fn(usize) -> i64, by: i64) -> Result<i64> {
 }
 
 /// Look for an element, and remember it.
-fn find(handle: i32, index: &impl Fn(usize) -> i64, last: &Remembered) -> Result<Place> {
+fn find(handle: i32, index: &impl Fn(usize) -> i64, last: &Remembered) -> Result<CachedElement> {
     let changes = handles::changes();
     let mut wanted = [0; MOST_DIMENSIONS];
     let (rank, place) = handles::with(handle, |array| {
@@ -88,7 +88,7 @@ fn find(handle: i32, index: &impl Fn(usize) -> i64, last: &Remembered) -> Result
         };
         let is_own = array.me() == Some(owner);
         let at = at.expose_provenance();
-        Ok((rank, Place { at, is_int, is_own }))
+        Ok((rank, CachedElement { at, is_int, is_own }))
     })?;
     last.set(changes, handle, &wanted[..rank], place);
     // Another thread may be about to.
@@ -118,7 +118,7 @@ impl Remembered {
 
     /// Where the element lies, if it is this one, and handles have changed this often.
     #[inline(always)]
-    fn place(&self, now: u64, handle: i32, index: &impl Fn(usize) -> i64) -> Option<Place> {
+    fn place(&self, now: u64, handle: i32, index: &impl Fn(usize) -> i64) -> Option<CachedElement> {
         // SYNC: what stands beneath is of one element, if the number is the same before and after: `set` changes it first, and last.
         let changes = self.changes.load(Ordering::Acquire);
         let is_it = changes == now
@@ -129,7 +129,7 @@ impl Remembered {
         if !is_it {
             return None;
         }
-        let place = Place {
+        let place = CachedElement {
             at: self.at.load(Ordering::Relaxed),
             is_int: self.is_int.load(Ordering::Relaxed),
             is_own: self.is_own.load(Ordering::Relaxed),
@@ -139,7 +139,7 @@ impl Remembered {
     }
 
     /// Remember another one. One thread at a time.
-    fn set(&self, changes: u64, handle: i32, index: &[i64], place: Place) {
+    fn set(&self, changes: u64, handle: i32, index: &[i64], place: CachedElement) {
         self.changes.store(NOTHING, Ordering::Relaxed);
         // SYNC: see `place`.
         fence(Ordering::Release);
@@ -155,7 +155,7 @@ impl Remembered {
     }
 }
 
-impl Place {
+impl CachedElement {
     #[inline(always)]
     fn add(self, by: i64) -> i64 {
         let at = std::ptr::with_exposed_provenance_mut::<i64>(self.at);
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn an_element_is_known_by_handle_index_and_changes() {
         let remembered = Remembered::new();
-        let place = Place {
+        let place = CachedElement {
             at: 64,
             is_int: true,
             is_own: false,

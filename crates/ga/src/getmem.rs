@@ -15,7 +15,7 @@ use crate::plan::{LaidOut, Plan};
 
 /// One call of `GA_Getmem`.
 #[derive(Debug)]
-struct Taken {
+struct Grant {
     group: i32,
     /// By member of the group: address here, and bytes.
     blocks: Vec<(usize, u64)>,
@@ -26,9 +26,9 @@ struct Taken {
     is_in_use: bool,
 }
 
-static TAKEN: Mutex<Vec<Taken>> = Mutex::new(Vec::new());
+static TAKEN: Mutex<Vec<Grant>> = Mutex::new(Vec::new());
 
-fn taken() -> MutexGuard<'static, Vec<Taken>> {
+fn taken() -> MutexGuard<'static, Vec<Grant>> {
     TAKEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -46,7 +46,7 @@ pub fn take(kind: Kind, count: i32, number: i32) -> Result<*mut u8> {
     }
     let blocks = blocks?;
     let own = group.me().map_or(std::ptr::null_mut(), |me| blocks[me].address);
-    taken().push(Taken {
+    taken().push(Grant {
         group: number,
         blocks: blocks
             .iter()
@@ -76,7 +76,7 @@ pub(crate) fn give_back_array(at: *mut u8) -> Result<()> {
 }
 
 fn free(at: *mut u8, is_in_use: bool) -> Result<()> {
-    let Taken { group, bytes, .. } = {
+    let Grant { group, bytes, .. } = {
         let mut taken = taken();
         let place = taken
             .iter()
@@ -125,7 +125,7 @@ pub fn assemble(like: &Array, name: String, at: *mut u8, is_possible: bool) -> R
     };
     let laid_out = LaidOut::new(plan)?;
     let number = like.plan.group;
-    let is_meant = |taken: &Taken| taken.own == at.addr() && taken.group == number && !taken.is_in_use;
+    let is_meant = |taken: &Grant| taken.own == at.addr() && taken.group == number && !taken.is_in_use;
     let found = taken()
         .iter()
         .find(|taken| is_meant(taken))

@@ -13,7 +13,7 @@ use crate::sparse::Sparse;
 
 /// What a handle stands for.
 #[derive(Debug, Clone)]
-enum Entry {
+enum HandleSlot {
     Planned(Plan),
     Ready(Arc<Array>),
     Sparse(Arc<Sparse>),
@@ -22,7 +22,7 @@ enum Entry {
 #[derive(Debug, Default)]
 struct Slot {
     generation: i32,
-    entry: Option<Entry>,
+    entry: Option<HandleSlot>,
     /// Kept for something that is being made: see [`Reserved`].
     is_reserved: bool,
 }
@@ -86,7 +86,7 @@ impl Reserved {
         Ok(Self(free))
     }
 
-    fn keep(self, entry: Entry) -> i32 {
+    fn keep(self, entry: HandleSlot) -> i32 {
         let table = &mut *TABLE.write().unwrap_or_else(PoisonError::into_inner);
         table.slots[self.0].entry = Some(entry);
         table.handle(self.0)
@@ -95,12 +95,12 @@ impl Reserved {
 
     /// It is the array's from now on.
     pub fn array(self, array: Array) -> i32 {
-        self.keep(Entry::Ready(Arc::new(array)))
+        self.keep(HandleSlot::Ready(Arc::new(array)))
     }
 
     /// It is the sparse array's from now on.
     pub fn sparse(self, matrix: Sparse) -> i32 {
-        self.keep(Entry::Sparse(Arc::new(matrix)))
+        self.keep(HandleSlot::Sparse(Arc::new(matrix)))
     }
 }
 
@@ -114,7 +114,7 @@ impl Drop for Reserved {
     }
 }
 
-fn entry(handle: i32) -> Result<Entry> {
+fn entry(handle: i32) -> Result<HandleSlot> {
     job()?;
     let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
     let found = place_of(handle).and_then(|(place, generation)| {
@@ -129,7 +129,7 @@ fn entry(handle: i32) -> Result<Entry> {
 /// # Errors
 /// There are too many.
 pub fn add_plan(plan: Plan) -> Result<i32> {
-    Ok(Reserved::new()?.keep(Entry::Planned(plan)))
+    Ok(Reserved::new()?.keep(HandleSlot::Planned(plan)))
 }
 
 /// The array of a handle.
@@ -138,11 +138,11 @@ pub fn add_plan(plan: Plan) -> Result<i32> {
 /// It has none, or no memory yet.
 pub fn find(handle: i32) -> Result<Arc<Array>> {
     match entry(handle)? {
-        Entry::Ready(array) => Ok(array),
-        Entry::Planned(_) => Err(Error::argument(format!(
+        HandleSlot::Ready(array) => Ok(array),
+        HandleSlot::Planned(_) => Err(Error::argument(format!(
             "array {handle} has no memory yet: call GA_Allocate first"
         ))),
-        Entry::Sparse(_) => Err(Error::argument(format!("array {handle} is sparse"))),
+        HandleSlot::Sparse(_) => Err(Error::argument(format!("array {handle} is sparse"))),
     }
 }
 
@@ -209,7 +209,7 @@ pub fn with<R>(handle: i32, work: impl FnOnce(&Array) -> Result<R>) -> Result<R>
 /// It has none.
 pub fn find_sparse(handle: i32) -> Result<Arc<Sparse>> {
     match entry(handle)? {
-        Entry::Sparse(matrix) => Ok(matrix),
+        HandleSlot::Sparse(matrix) => Ok(matrix),
         _ => Err(Error::argument(format!("array {handle} is not sparse"))),
     }
 }
@@ -253,12 +253,12 @@ pub fn change_plan<R>(handle: i32, change: impl FnOnce(&mut Plan) -> Result<R>) 
     let mut table = TABLE.write().unwrap_or_else(PoisonError::into_inner);
     let slot = place_of(handle).and_then(|(place, _)| table.slots.get_mut(place));
     match slot.and_then(|slot| slot.entry.as_mut()) {
-        Some(Entry::Planned(plan)) => change(plan),
-        Some(Entry::Ready(array)) => Err(Error::argument(format!(
+        Some(HandleSlot::Planned(plan)) => change(plan),
+        Some(HandleSlot::Ready(array)) => Err(Error::argument(format!(
             "array '{}' has its memory already: this must be set before GA_Allocate",
             array.name
         ))),
-        Some(Entry::Sparse(_)) => Err(Error::argument(format!("array {handle} is sparse"))),
+        Some(HandleSlot::Sparse(_)) => Err(Error::argument(format!("array {handle} is sparse"))),
         None => Err(Error::Handle(handle)),
     }
 }
@@ -266,14 +266,14 @@ pub fn change_plan<R>(handle: i32, change: impl FnOnce(&mut Plan) -> Result<R>) 
 /// Put an array in the place of its plan, or of an array without it.
 pub fn replace(handle: i32, array: Array) {
     if let Some((place, _)) = place_of(handle) {
-        change().0.slots[place].entry = Some(Entry::Ready(Arc::new(array)));
+        change().0.slots[place].entry = Some(HandleSlot::Ready(Arc::new(array)));
     }
 }
 
 /// Put a plan in the place of an array (`GA_Deallocate`).
 pub fn put_back(handle: i32, plan: Plan) {
     if let Some((place, _)) = place_of(handle) {
-        change().0.slots[place].entry = Some(Entry::Planned(plan));
+        change().0.slots[place].entry = Some(HandleSlot::Planned(plan));
     }
 }
 
@@ -291,9 +291,9 @@ pub fn plan(handle: i32) -> Result<Plan> {
 /// There is no such handle.
 pub fn remove(handle: i32) -> Result<Option<Arc<Array>>> {
     let found = match entry(handle)? {
-        Entry::Ready(array) => Some(array),
-        Entry::Planned(_) => None,
-        Entry::Sparse(_) => {
+        HandleSlot::Ready(array) => Some(array),
+        HandleSlot::Planned(_) => None,
+        HandleSlot::Sparse(_) => {
             return Err(Error::argument(format!(
                 "array {handle} is sparse: call NGA_Sprs_array_destroy"
             )));
@@ -316,7 +316,7 @@ pub fn all() -> Vec<(i32, Arc<Array>)> {
         .iter()
         .enumerate()
         .filter_map(|(place, slot)| match &slot.entry {
-            Some(Entry::Ready(array)) => Some((table.handle(place), array.clone())),
+            Some(HandleSlot::Ready(array)) => Some((table.handle(place), array.clone())),
             _ => None,
         });
     arrays.collect()

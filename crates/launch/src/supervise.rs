@@ -211,7 +211,7 @@ struct Supervisor<'a> {
     /// The exit code of the first failure.
     verdict: Option<u8>,
     /// A signal that usually ends a job was passed on.
-    told: Option<Told>,
+    told: Option<SentSignal>,
     /// The job is being ended; what lives at this time is killed.
     ending: Option<Instant>,
     /// Some ranks are being ended: those that live at this time are killed.
@@ -249,7 +249,7 @@ struct Rank {
     came: Instant,
 }
 
-struct Told {
+struct SentSignal {
     signal: i32,
     at: Instant,
     reminded: bool,

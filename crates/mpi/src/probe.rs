@@ -25,14 +25,14 @@ pub const MESSAGE_NO_PROC: Handle<Message> = Handle::from_raw(0x129);
 
 /// The arguments of a probe, checked; `None`: from `MPI_PROC_NULL`.
 #[inline(always)]
-fn check(source: i32, tag: i32, comm: &Comm) -> Result<Option<Wanted>> {
+fn check(source: i32, tag: i32, comm: &Comm) -> Result<Option<ProbeKey>> {
     let tag = any_tag(tag, comm)?;
     let from = match Source::check(source, comm)? {
         Source::Peer(peer) => Some(peer),
         Source::Any | Source::Matched(_) => None,
         Source::Nobody => return Ok(None),
     };
-    Ok(Some(Wanted {
+    Ok(Some(ProbeKey {
         from: from.map_or(ANYTHING, |peer| peer.0.into()),
         tag: tag.map_or(ANYTHING, |tag| tag.cast_unsigned().into()),
     }))
@@ -41,7 +41,7 @@ fn check(source: i32, tag: i32, comm: &Comm) -> Result<Option<Wanted>> {
 /// What a probe asks for. Whole words: what is written by halves and read as one waits until all that was written before has reached the
 /// cache, the last message that was sent among it.
 #[derive(Clone, Copy)]
-struct Wanted {
+struct ProbeKey {
     from: u64,
     tag: u64,
 }
@@ -49,7 +49,7 @@ struct Wanted {
 /// A wildcard.
 const ANYTHING: u64 = u64::MAX;
 
-impl Wanted {
+impl ProbeKey {
     #[inline(always)]
     fn from(self) -> Option<Peer> {
         (self.from != ANYTHING).then_some(Peer(self.from as u32))
@@ -207,7 +207,7 @@ pub fn scope(message: Handle<Message>) -> Option<Arc<Comm>> {
 }
 
 /// Take a message out of matching, if one is there.
-fn take(inside: &mut Entered, wanted: Wanted, comm: &Comm) -> Option<Result<(Handle<Message>, Status)>> {
+fn take(inside: &mut Entered, wanted: ProbeKey, comm: &Comm) -> Option<Result<(Handle<Message>, Status)>> {
     match inside.matched_probe(wanted.from(), comm.context(), wanted.tag()) {
         Ok(Some((message, arrival))) => Some(Ok((
             Handle::from_raw(carry(Kind::Message, message.0)),

@@ -110,14 +110,14 @@ pub fn topo_test(comm: &Comm) -> Result<i32> {
 }
 
 /// What members of a communicator tell one another before they give it a topology.
-struct Told {
+struct MemberTerms {
     offers: Vec<u32>,
     places: Vec<Place>,
 }
 
 /// Everyone tells what must be the same (`None`: something is wrong already), and where it runs if that matters. Collective;
 /// if not all say the same, all get an error.
-fn tell(comm: &Comm, same: Option<&impl Hash>, reorder: bool) -> Result<Told> {
+fn tell(comm: &Comm, same: Option<&impl Hash>, reorder: bool) -> Result<MemberTerms> {
     const WRONG: u32 = u32::MAX;
     let digest = same.map_or(WRONG, |same| {
         let mut hasher = DefaultHasher::new();
@@ -136,13 +136,13 @@ fn tell(comm: &Comm, same: Option<&impl Hash>, reorder: bool) -> Result<Told> {
         return Err(fail!(Arg, "others gave wrong arguments, or other ones"));
     }
     let bits = |[_, _, low, high]: &[u32; 4]| u64::from(*low) | u64::from(*high) << 32;
-    Ok(Told {
+    Ok(MemberTerms {
         offers: told.iter().map(|[offer, ..]| *offer).collect(),
         places: told.iter().map(|told| Place::from_bits(bits(told))).collect(),
     })
 }
 
-impl Told {
+impl MemberTerms {
     /// For each node of a graph its rank in the communicator.
     fn order(&self, nodes: i32, reorder: bool, links: impl FnOnce() -> Links) -> Vec<i32> {
         if reorder {

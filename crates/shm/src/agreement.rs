@@ -159,7 +159,7 @@ fn unpack(word: u64) -> Decision {
 }
 
 #[repr(C)]
-struct Entry {
+struct AgreementEntry {
     next: u64,
     members: u64,
     state: AtomicU64,
@@ -185,7 +185,7 @@ const MOST: usize = 1 << 24;
 
 /// Bytes of shared memory for a group of so many.
 pub fn bytes_for(members: usize) -> u64 {
-    (size_of::<Entry>() + members * 8) as u64
+    (size_of::<AgreementEntry>() + members * 8) as u64
 }
 
 /// The board of the group `key`, of `members` processes. If nobody has made it yet, one that other groups have left, or one in memory that
@@ -328,7 +328,7 @@ fn find<'a>(segment: &'a Segment, key: u64, members: usize) -> (Option<Board<'a>
 
 /// One more entry, which is taken.
 fn add(segment: &Segment, at: Offset, members: usize) -> Result<Found<'_>, Error> {
-    let place: NonNull<Entry> = segment.at(at, bytes_for(members)).ok_or(Error::Foreign)?.cast();
+    let place: NonNull<AgreementEntry> = segment.at(at, bytes_for(members)).ok_or(Error::Foreign)?.cast();
     let [_, head] = segment.agreements();
     let mut latest = head.load(Ordering::Relaxed);
     loop {
@@ -348,7 +348,7 @@ fn add(segment: &Segment, at: Offset, members: usize) -> Result<Found<'_>, Error
 }
 
 fn look(segment: &Segment, at: u64) -> Option<Found<'_>> {
-    let place: NonNull<Entry> = segment.at(Offset(at), size_of::<Entry>() as u64)?.cast();
+    let place: NonNull<AgreementEntry> = segment.at(Offset(at), size_of::<AgreementEntry>() as u64)?.cast();
     // SAFETY: in memory that was taken and aligned; numbers that never change once the entry can be found.
     let (next, members) = unsafe {
         let entry = place.as_ptr();

@@ -62,7 +62,7 @@ table! {
     LOOKS_OVERSUBSCRIBED = 4, "looks", "Before a rank that shares CPUs yields, if it is not known whether the awaited ranks have one.";
     LOOKS_AWAY = 1, "looks", "The same, if an awaited rank has yielded, or sleeps.";
     LOOKS_AT_WORK = 48, "looks", "The same, if all awaited ranks have a CPU (docs/decisions/0020).";
-    WAKES = 256, "times", "In one wait, wakes for something else after each of which it polls for a while before it sleeps again (docs/decisions/0111).";
+    WAKES = 256, "times", "In one wait, wakes for something else after each of which it polls for a while before it sleeps again (docs/decisions/0028).";
     LOOKS_AT_NOTICE = 200, "looks", "At memory that ranks write in the same step of a program, before a wait that makes progress.";
     LOOKS_AT_POST = 100, "looks", "At a post of a collective, the same.";
     LOOKS_AT_REQUEST = 20, "looks", "At a collective that a request runs, the same.";
@@ -200,7 +200,7 @@ impl Backoff {
     }
 
     /// It has slept and was woken, and what is awaited has not come. It sleeps again sooner than the first time, but not at once: where it
-    /// waits for many, each of which wakes it, it would sleep as often (docs/decisions/0111). One that is woken over and over does.
+    /// waits for many, each of which wakes it, it would sleep as often (docs/decisions/0028). One that is woken over and over does.
     pub fn on_wake(&mut self) {
         self.wakes = self.wakes.saturating_add(1);
         if self.wakes <= WAKES.count() {
@@ -222,7 +222,7 @@ impl Backoff {
     }
 
     /// A look at the network is a system call, beside which yielding after a few costs little; and a sender may need this CPU
-    /// without being a rank of this node (docs/decisions/0084). It may take as long as others have the CPU: the clock is read.
+    /// without being a rank of this node (docs/decisions/0020). It may take as long as others have the CPU: the clock is read.
     #[inline(always)]
     fn yields_for(&self, network: u32) -> bool {
         network.wrapping_sub(self.network) >= LOOKS_OVERSUBSCRIBED.count()

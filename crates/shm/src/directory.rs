@@ -24,7 +24,7 @@ use crate::segment::{Error, Offset, Segment};
 use crate::sync::Ordering;
 
 #[repr(C, align(128))]
-struct Entry {
+struct DirectoryEntry {
     next: u64,
     key: u64,
     length: u64,
@@ -37,7 +37,7 @@ const MOST: usize = 1 << 24;
 /// inside: they do not. Looks through the list, which grows with the number of names.
 pub fn named(segment: &Segment, key: u64, length: u64) -> Result<Option<NonNull<u8>>, Error> {
     let head = segment.directory();
-    let mut made: Option<(Offset, NonNull<Entry>)> = None;
+    let mut made: Option<(Offset, NonNull<DirectoryEntry>)> = None;
     // SYNC: directory
     let mut first = head.load(Ordering::Acquire);
     loop {
@@ -48,15 +48,15 @@ pub fn named(segment: &Segment, key: u64, length: u64) -> Result<Option<NonNull<
         let (at, entry) = match made {
             Some(made) => made,
             None => {
-                let bytes = size_of::<Entry>() as u64 + length;
+                let bytes = size_of::<DirectoryEntry>() as u64 + length;
                 let at = segment.allocate(bytes)?;
-                let place = segment.at(at, bytes).ok_or(Error::Foreign)?.cast::<Entry>();
+                let place = segment.at(at, bytes).ok_or(Error::Foreign)?.cast::<DirectoryEntry>();
                 *made.insert((at, place))
             }
         };
         // SAFETY: `at` checked the range and its alignment; nobody else knows of the memory yet.
         unsafe {
-            entry.write(Entry {
+            entry.write(DirectoryEntry {
                 next: first,
                 key,
                 length,
@@ -75,11 +75,13 @@ pub fn named(segment: &Segment, key: u64, length: u64) -> Result<Option<NonNull<
 fn find(segment: &Segment, first: u64, key: u64, length: u64) -> Option<Option<NonNull<u8>>> {
     let mut at = first;
     for _ in 0..MOST {
-        let place = segment.at(Offset(at), size_of::<Entry>() as u64)?.cast::<Entry>();
+        let place = segment
+            .at(Offset(at), size_of::<DirectoryEntry>() as u64)?
+            .cast::<DirectoryEntry>();
         // SAFETY: the range was checked; entries are never changed once they are known.
         let entry = unsafe { place.read() };
         if entry.key == key {
-            let whole = segment.at(Offset(at), (size_of::<Entry>() as u64).saturating_add(length));
+            let whole = segment.at(Offset(at), (size_of::<DirectoryEntry>() as u64).saturating_add(length));
             let memory = whole.filter(|_| entry.length == length);
             // SAFETY: the memory follows the entry.
             return Some(memory.map(|_| unsafe { place.add(1).cast() }));

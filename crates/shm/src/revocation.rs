@@ -28,7 +28,7 @@ use crate::segment::{Error, Offset, Segment};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 #[repr(C)]
-struct Entry {
+struct RevocationEntry {
     first: u32,
     count: u32,
     members: u32,
@@ -68,7 +68,7 @@ pub type Unused = (Offset, u64);
 
 /// Bytes of shared memory that [`publish`] needs.
 pub fn bytes_for(members: usize) -> u64 {
-    (size_of::<Entry>() + members * size_of::<Link>()) as u64
+    (size_of::<RevocationEntry>() + members * size_of::<Link>()) as u64
 }
 
 /// Rank `me` revokes the message spaces `first` to `first + count - 1` of `members`, other ranks of this node that live. `at` are
@@ -82,10 +82,10 @@ pub fn publish(
     members: &[u32],
 ) -> Result<Option<Unused>, Error> {
     let place = segment.at(at, bytes_for(members.len())).ok_or(Error::Foreign)?;
-    let entry = place.cast::<Entry>();
+    let entry = place.cast::<RevocationEntry>();
     // SAFETY: `at` checked the range and its alignment; nobody else knows of the memory yet. The links follow the entry.
     let links = unsafe {
-        entry.write(Entry {
+        entry.write(RevocationEntry {
             first,
             count,
             members: members.len() as u32,
@@ -155,7 +155,7 @@ pub fn left_by(segment: &Segment, failed: u32, me: u32) -> Option<Revocation> {
     is_ours.then(|| entry.revocation())
 }
 
-impl Entry {
+impl RevocationEntry {
     fn revocation(&self) -> Revocation {
         let Self { first, count, .. } = *self;
         Revocation { first, count }
@@ -163,21 +163,25 @@ impl Entry {
 }
 
 /// One user less.
-fn leave(entry: &Entry, at: Offset) -> Option<Unused> {
+fn leave(entry: &RevocationEntry, at: Offset) -> Option<Unused> {
     let length = bytes_for(entry.members as usize);
     // SYNC: revocation-users
     (entry.users.fetch_sub(1, Ordering::AcqRel) == 1).then_some((at, length))
 }
 
 /// The entry at `at`, and its links.
-fn look(segment: &Segment, at: Offset) -> Option<(&Entry, &[Link])> {
-    let place = segment.at(at, size_of::<Entry>() as u64)?;
+fn look(segment: &Segment, at: Offset) -> Option<(&RevocationEntry, &[Link])> {
+    let place = segment.at(at, size_of::<RevocationEntry>() as u64)?;
     // SAFETY: in memory that was taken and aligned; any bits make an Entry, of which only the atomic changes while it can be found.
-    let entry = unsafe { place.cast::<Entry>().as_ref() };
+    let entry = unsafe { place.cast::<RevocationEntry>().as_ref() };
     segment.at(at, bytes_for(entry.members as usize))?;
     // SAFETY: the links follow the entry, within what was just checked; as for entries.
-    let links =
-        unsafe { std::slice::from_raw_parts(place.cast::<Entry>().as_ptr().add(1).cast(), entry.members as usize) };
+    let links = unsafe {
+        std::slice::from_raw_parts(
+            place.cast::<RevocationEntry>().as_ptr().add(1).cast(),
+            entry.members as usize,
+        )
+    };
     Some((entry, links))
 }
 

@@ -15,7 +15,7 @@ use isthmus_datatype::Reduction;
 const BLOCK: usize = 4 << 10;
 
 #[repr(align(64))]
-struct Block([MaybeUninit<u8>; BLOCK]);
+struct AlignedBytes([MaybeUninit<u8>; BLOCK]);
 
 /// Combine the contributions of the first `ranks` ranks, `count` elements each, into `output`: one's own is `own`, and where
 /// those of others are `at` says. `output` may overlap `own`, if it begins no later.
@@ -94,7 +94,7 @@ pub unsafe fn fold_parts(
             // Pairs, too, lie as they cross, with the padding that kernels leave alone.
             Reduction::Kernel(kernel) if !operand.crosses_packed() => {
                 let size = operand.crossing(1);
-                let mut blocks = [const { Block([MaybeUninit::uninit(); BLOCK]) }; 2];
+                let mut blocks = [const { AlignedBytes([MaybeUninit::uninit(); BLOCK]) }; 2];
                 let length = count as usize * size;
                 let (last, before) = parts.split_last().expect("somebody contributes");
                 let is_contiguous = operand.datatype.is_contiguous();

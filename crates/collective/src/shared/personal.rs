@@ -11,14 +11,14 @@ use crate::error::Result;
 use crate::fail;
 
 /// What the table says of a part: where it begins in the post, and its length.
-type Entry = [u32; 2];
+type StagedSpan = [u32; 2];
 
 /// A part that is lent: where it lies in the segment, and its length.
 type Loan = [u64; 2];
 
 /// Bytes before the parts.
 fn table(size: usize) -> usize {
-    (size - 1) * size_of::<Entry>()
+    (size - 1) * size_of::<StagedSpan>()
 }
 
 /// The place of `rank` among the parts that `me` posts.
@@ -131,7 +131,7 @@ impl Access<'_> {
         let length = parts.length;
         let mut at = table(self.board.members());
         for rank in self.others() {
-            let entry = draft.data.cast::<Entry>().wrapping_add(index(rank, me));
+            let entry = draft.data.cast::<StagedSpan>().wrapping_add(index(rank, me));
             // SAFETY: the draft has room for table and parts; drafts are aligned to 8 bytes.
             unsafe { entry.write([at as u32, length(rank) as u32]) };
             write(rank, draft.data.wrapping_add(at));
@@ -167,7 +167,8 @@ impl Access<'_> {
             return Err(nonsense());
         }
         // SAFETY: within the table, which lies within the post; posts are aligned to 8 bytes.
-        let [at, length] = unsafe { posted.data.cast::<Entry>().add(index).read_volatile() }.map(|word| word as usize);
+        let [at, length] =
+            unsafe { posted.data.cast::<StagedSpan>().add(index).read_volatile() }.map(|word| word as usize);
         if at.saturating_add(length) > posted.length {
             return Err(nonsense());
         }

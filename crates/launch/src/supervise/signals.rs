@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use isthmus_os::child::{self, Reaped};
 use isthmus_os::signal::{self, Arrived};
 
-use super::{Rank, Supervisor, Told};
+use super::{Rank, SentSignal, Supervisor};
 use crate::failure::{Failure, Result, say};
 use crate::process_tree;
 
@@ -104,7 +104,7 @@ impl Supervisor<'_> {
                     if !from_kernel {
                         self.tell_all(signal);
                     }
-                    self.told = Some(Told {
+                    self.told = Some(SentSignal {
                         signal,
                         at: Instant::now(),
                         reminded: false,

@@ -12,13 +12,13 @@ use super::Map;
 #[derive(Default)]
 struct Sites {
     live: Map<u32, usize>,
-    places: Map<usize, Place>,
+    places: Map<usize, CallSite>,
     /// Where receives were started that the program has freed before they were complete.
     freed: Vec<usize>,
 }
 
 /// A call in the program.
-struct Place {
+struct CallSite {
     entry: Entry,
     /// The stack there, whose names are looked up when it is printed.
     callers: Backtrace,
@@ -103,7 +103,7 @@ pub(crate) fn here() -> usize {
     }
     let mut sites = sites();
     let places = &mut sites.get_or_insert_default().places;
-    places.entry(entry.caller).or_insert_with(|| Place {
+    places.entry(entry.caller).or_insert_with(|| CallSite {
         entry,
         callers: Backtrace::force_capture(),
     });
@@ -128,7 +128,7 @@ pub(crate) fn describe(site: usize) -> String {
     }
 }
 
-impl Place {
+impl CallSite {
     fn describe(&self) -> String {
         let name = callers::name_at(self.entry.called).unwrap_or_default();
         let procedure = match name.find("MPI_").or_else(|| name.find("MPIX_")) {

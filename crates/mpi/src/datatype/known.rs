@@ -27,12 +27,12 @@ struct Arguments {
     numbers: [i64; LONGEST],
 }
 
-struct Entry {
+struct CachedType {
     arguments: Arguments,
     definition: Definition,
 }
 
-static ENTRIES: Mutex<[Option<Entry>; KEPT]> = Mutex::new([const { None }; KEPT]);
+static ENTRIES: Mutex<[Option<CachedType>; KEPT]> = Mutex::new([const { None }; KEPT]);
 
 /// What a datatype of these arguments is: as it was before, or as `make` says.
 pub(super) fn definition(
@@ -55,7 +55,7 @@ pub(super) fn definition(
     }
     let definition = make()?;
     if is_small(&definition.origin, DEEPEST) {
-        let entry = Entry {
+        let entry = CachedType {
             arguments: asked,
             definition: definition.clone(),
         };

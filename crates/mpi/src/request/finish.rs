@@ -65,7 +65,7 @@ fn finish_active(inside: &mut Entered, request: &mut Handle<Request>) -> Result<
 }
 
 /// As [`finish`], of a plain request that went well; `None`: anything else. What answers with more than the status asks this first: a status
-/// that is put elsewhere soon after it was made waits for all stores before it (docs/decisions/0109).
+/// that is put elsewhere soon after it was made waits for all stores before it (docs/decisions/0016).
 #[inline(always)]
 pub(super) fn finish_plain(inside: &mut Entered, request: &mut Handle<Request>) -> Option<Status> {
     if check::is_on() {

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 use super::mapping::Links;
-use super::{Shape, Told, Topology, tell};
+use super::{Shape, MemberTerms, Topology, tell};
 use crate::coll::{alltoall, alltoallv, check};
 use crate::comm::Comm;
 use crate::counts::Counts;
@@ -122,7 +122,7 @@ fn check_weights(name: &str, weights: Weights<'_>) -> Result<()> {
 type Edge = [i32; 3];
 
 /// Give the communicator a graph of which each process knows its own edges. Collective.
-fn publish(comm: &'static Comm, told: Told, own: Distributed, reorder: bool) -> Result<Handle<Comm>> {
+fn publish(comm: &'static Comm, told: MemberTerms, own: Distributed, reorder: bool) -> Result<Handle<Comm>> {
     if !reorder {
         let order = told.order(comm.size(), false, || Links::new(0));
         return finish(comm, told, &order, own);
@@ -145,7 +145,7 @@ fn publish(comm: &'static Comm, told: Told, own: Distributed, reorder: bool) -> 
     finish(comm, told, &order, graph)
 }
 
-fn finish(comm: &Comm, told: Told, order: &[i32], graph: Distributed) -> Result<Handle<Comm>> {
+fn finish(comm: &Comm, told: MemberTerms, order: &[i32], graph: Distributed) -> Result<Handle<Comm>> {
     let new = told.derive(comm, order)?;
     let mut new = new.ok_or_else(|| fail!(Intern, "a graph without the calling process"))?;
     new.topology = Some(Topology::new(Shape::Distributed(graph), new.rank()));

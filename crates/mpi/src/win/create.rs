@@ -212,10 +212,10 @@ fn from_words(words: [u32; KEY_WORDS]) -> RegionKey {
 
 /// What a member tells the others: the code of its error or 0, the number of its part; to other nodes also bytes of a displacement, in two
 /// halves, and what is exposed.
-type Told = [u32; 4 + KEY_WORDS];
+type MemberWords = [u32; 4 + KEY_WORDS];
 
 /// Tell one another.
-fn tell(comm: &Comm, own: Told, spans: bool) -> Result<Vec<Told>> {
+fn tell(comm: &Comm, own: MemberWords, spans: bool) -> Result<Vec<MemberWords>> {
     if spans {
         return Ok(gather_both(comm, own)?.0);
     }
@@ -229,7 +229,7 @@ fn tell(comm: &Comm, own: Told, spans: bool) -> Result<Vec<Told>> {
 }
 
 /// The data of a member, from its message.
-fn seat(told: &Told, is_here: bool, plan: Plan) -> Option<Seat> {
+fn seat(told: &MemberWords, is_here: bool, plan: Plan) -> Option<Seat> {
     if is_here {
         return Part::at(told[1], plan).map(Seat::Here);
     }

@@ -17,7 +17,7 @@ use isthmus_datatype::{Kernel, Reduction};
 const PIECE: usize = 64 << 10;
 
 /// A part of the elements that all ranks have posted, in bytes.
-struct Part {
+struct CopiedPiece {
     /// Of all elements.
     total: usize,
     /// Where the part begins.
@@ -55,7 +55,7 @@ impl Access<'_> {
         let aside = length > 0 && overlap(input, output, total);
         let mut memory = Memory::allocate(if aside { PIECE + length } else { PIECE.min(length) })?;
         let room = memory.start();
-        let part = Part {
+        let part = CopiedPiece {
             total,
             first: operand.crossing(first),
             length,
@@ -82,7 +82,7 @@ impl Access<'_> {
     /// # Safety
     /// There must be room, and nothing overlap.
     #[twice]
-    async unsafe fn combine(&self, shown: Step, kernel: Kernel, each: usize, part: Part) -> Result<bool> {
+    async unsafe fn combine(&self, shown: Step, kernel: Kernel, each: usize, part: CopiedPiece) -> Result<bool> {
         let (me, last) = (self.rank(), self.size() - 1);
         let at_once = PIECE / each * each;
         for done in (0..part.length).step_by(at_once) {
