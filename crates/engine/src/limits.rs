@@ -44,13 +44,13 @@ limits! {
     PUSHED_FROM: u64 = 32 << 10, "bytes", "-", "0014", "From this length on a sender claims the receive of a peer that computes, and a receiver pulls from a sender that does.";
     ANSWERS_WITHIN: u64 = 2, "us", "-", "0014", "A peer that is inside the library answers within this time.";
     BYTES_PER_US: u64 = 256 << 10, "bytes", "-", "0014", "So many bytes of a message are worth another microsecond of waiting for its peer: a tenth of what copying them takes.";
-    BLOCK_FROM: usize = 32 << 10, "bytes", "-", "0104", "From this length on a message between ranks that share CPUs lies in a block; shorter ones are over sooner through a ring.";
-    BLOCK_FROM_TO_MANY: usize = 128 << 10, "bytes", "-", "0104", "The same in a job of more ranks than BLOCK_RANKS, where a rank may have messages to more peers than it has blocks: an all-to-all of 32 KiB on 16 ranks takes 1.5 times as long through blocks.";
-    BLOCK_RANKS: u32 = 8, "ranks", "-", "0104", "More ranks are many.";
-    BLOCK_LONGEST: u64 = 1 << 20, "bytes", "-", "0104", "The longest message in a block; longer ones are over sooner in pieces.";
-    BLOCKS: usize = 8, "times", "-", "0104", "Blocks that one process has, those with messages under way among them.";
-    BLOCKS_KEPT: usize = 4, "times", "-", "0104", "A receiver that has fewer blocks keeps the block of a message.";
-    BLOCK_BYTES: u64 = 256 << 20, "bytes", "-", "0104", "Bytes that the blocks of all ranks take at most.";
+    BLOCK_FROM: usize = 32 << 10, "bytes", "-", "0007", "From this length on a message between ranks that share CPUs lies in a block; shorter ones are over sooner through a ring.";
+    BLOCK_FROM_TO_MANY: usize = 128 << 10, "bytes", "-", "0007", "The same in a job of more ranks than BLOCK_RANKS, where a rank may have messages to more peers than it has blocks: an all-to-all of 32 KiB on 16 ranks takes 1.5 times as long through blocks.";
+    BLOCK_RANKS: u32 = 8, "ranks", "-", "0007", "More ranks are many.";
+    BLOCK_LONGEST: u64 = 1 << 20, "bytes", "-", "0007", "The longest message in a block; longer ones are over sooner in pieces.";
+    BLOCKS: usize = 8, "times", "-", "0007", "Blocks that one process has, those with messages under way among them.";
+    BLOCKS_KEPT: usize = 4, "times", "-", "0007", "A receiver that has fewer blocks keeps the block of a message.";
+    BLOCK_BYTES: u64 = 256 << 20, "bytes", "-", "0007", "Bytes that the blocks of all ranks take at most.";
 
     // What the model of costs that `isthmus info` prints adds to the copies.
     RECORD_COSTS: u64 = 200, "ns", "-", "-", "A record to the other side, by the model of costs: two lines are handed over, and the code around that.";
@@ -62,6 +62,8 @@ limits! {
     FIRST_RETRY: u32 = 32, "times", "Zen 5", "0007", "The same at first, since the first transfers also pay for memory that nobody has touched; twice as many each time.";
     TRIED_AGAIN: u64 = 8, "times", "Zen 4", "0007", "A slower way is tried in so many transfers in a row at most; fewer, the more it costs.";
     NOT_TRIED_AGAIN: u64 = 16, "times", "Zen 4", "0007", "A way that is slower by more than this factor is not tried again.";
+    LEARNED_CLASSES: usize = 20, "times", "-", "0007", "Size classes, by powers of two, that are learned apart.";
+    ASKED_CLASSES: usize = 12, "times", "-", "0009", "Of these so many have room beside a ring's credit for the instructions that the receiver asks for.";
     TIMED_WHOLE_FROM: u64 = 16 << 10, "bytes", "Zen 4", "0009", "From this length on a message through the ring is timed as a whole; of shorter ones both copies of the first record are.";
 
     // Single copies.
@@ -72,12 +74,12 @@ limits! {
     FED_PIECES: usize = 4, "times", "-", "0044", "Pieces of one stream between two looks at everything else.";
 
     // How a message is cut into records of a ring.
-    ONE_RECORD: usize = 2 << 10, "bytes", "-", "0008", "Messages up to this length go in one record.";
-    ONE_LINE: usize = 512, "bytes", "-", "0008", "Messages below this length share their first line with the header.";
-    EDGE: usize = 16 << 10, "bytes", "Zen 5", "0008", "The first and the last record of a message in several, by string copies: while one side copies it, the other can only wait.";
+    ONE_RECORD: usize = 2 << 10, "bytes", "-", "0009", "Messages up to this length go in one record.";
+    ONE_LINE: usize = 512, "bytes", "-", "0009", "Messages below this length share their first line with the header.";
+    EDGE: usize = 16 << 10, "bytes", "Zen 5", "0009", "The first and the last record of a message in several, by string copies: while one side copies it, the other can only wait.";
     VECTOR_PIECE_LEAST: usize = 4 << 10, "bytes", "Zen 4", "0009", "Least payload of a record by vectors, of which there are two to a message between;";
     VECTOR_PIECE_MOST: usize = 64 << 10, "bytes", "Zen 4", "0009", "and most: in windows and exchanges there is always another message to copy meanwhile.";
-    OVERSUBSCRIBED_PIECE: usize = 128 << 10, "bytes", "Zen 4", "0025", "Most payload of a record by vectors where ranks share CPUs: nobody reads while the next is written.";
+    OVERSUBSCRIBED_PIECE: usize = 128 << 10, "bytes", "Zen 4", "0007", "Most payload of a record by vectors where ranks share CPUs: nobody reads while the next is written.";
     STREAMING_PIECE_LEAST: usize = 4 << 10, "bytes", "Zen 4", "0009", "Least payload of a record by stores that pass the caches;";
     STREAMING_PIECE_MOST: usize = 8 << 10, "bytes", "Zen 4", "0009", "and most.";
     MEASURED: u32 = 4, "times", "Zen 4", "0009", "Longer messages that are timed after the receiver has asked for other instructions,";
@@ -86,33 +88,34 @@ limits! {
     // Rings.
     SMALL_RING: u64 = 4 << 10, "bytes", "-", "-", "Data of the ring that a pair starts with.";
     LARGEST_RING: u64 = 4 << 20, "bytes", "Zen 4", "0009", "Data of the largest ring that a streaming pair may lease.";
-    NEAR_CACHE_MOST: u64 = 96 << 20, "bytes", "Emerald Rapids", "0031", "The largest last cache that is taken to be near: as much as eight cores of a Zen have with stacked memory; 300 MiB are spread over a mesh.";
+    NEAR_CACHE_MOST: u64 = 96 << 20, "bytes", "Emerald Rapids", "0009", "The largest last cache that is taken to be near: as much as eight cores of a Zen have with stacked memory; 300 MiB are spread over a mesh.";
     LEASES: u32 = 16, "times", "-", "0009", "Large rings that one process holds at a time.";
     LEASED_BYTES: u64 = 256 << 20, "bytes", "-", "0009", "Bytes that the large rings of all ranks take at most.";
     FULL_BEFORE_LEASE: u32 = 8, "times", "-", "-", "So often a small ring may be full before the pair leases a large one.";
-    POLLED_RINGS: usize = 16, "times", "-", "0074", "Rings that are looked at in every round of progress; the others ring the doorbell.";
-    RUNG_BEFORE_POLLED: u32 = 64, "times", "-", "0074", "So often at least, and four times for each ring that there is, peers whose rings are not looked at have rung before one of them takes the place of a silent peer: that takes a fence of every process.";
+    POLLED_RINGS: usize = 16, "times", "-", "0020", "Rings that are looked at in every round of progress; the others ring the doorbell.";
+    RUNG_BEFORE_POLLED: u32 = 64, "times", "-", "0020", "So often at least, and four times for each ring that there is, peers whose rings are not looked at have rung before one of them takes the place of a silent peer: that takes a fence of every process.";
     RECORDS_A_TURN: usize = 32, "times", "-", "-", "Records taken from one ring before the next has its turn.";
     DEFERRED_FROM: u64 = 4 << 10, "bytes", "-", "-", "Unmatched messages from this length on stay in their ring while other things move,";
+    FLUSHED_WITHIN: u64 = 1000, "us", "-", "-", "A rank that leaves a call with unanswered first frames flushes them for so long.";
     DEFERRED_ROUNDS: u32 = 64, "times", "-", "-", "for so many rounds of progress.";
 
     // Cells.
-    CELL_FROM: usize = 128, "bytes", "-", "0022", "The shortest message that travels in a cell. Below, the lines of a ring that it takes are fewer than a cell's and the record's that names it.";
-    CELL_LONGEST: u64 = 128 << 10, "bytes", "-", "0022", "The longest message in a cell, and the bytes of a cell in a small job.";
-    CELL_SMALLEST: u64 = 4 << 10, "bytes", "-", "0022", "The fewest bytes of a cell.";
-    CELLS_OF_RANK: u64 = 2 << 20, "bytes", "-", "0110", "Bytes that the cells that one process makes take at most,";
-    CELLS_OF_ALL: u64 = 256 << 20, "bytes", "-", "0110", "and those of all ranks.";
-    CELL_AFTER: u32 = 4, "times", "-", "0022", "So many longer messages in each direction, and a pair has a cell.";
-    CELLS_OF_PAIR: usize = 2, "times", "-", "0022", "Cells that one side of a pair can have: one that it made, one that the other made.";
+    CELL_FROM: usize = 128, "bytes", "-", "0007", "The shortest message that travels in a cell. Below, the lines of a ring that it takes are fewer than a cell's and the record's that names it.";
+    CELL_LONGEST: u64 = 128 << 10, "bytes", "-", "0007", "The longest message in a cell, and the bytes of a cell in a small job.";
+    CELL_SMALLEST: u64 = 4 << 10, "bytes", "-", "0007", "The fewest bytes of a cell.";
+    CELLS_OF_RANK: u64 = 2 << 20, "bytes", "-", "0007", "Bytes that the cells that one process makes take at most,";
+    CELLS_OF_ALL: u64 = 256 << 20, "bytes", "-", "0007", "and those of all ranks.";
+    CELL_AFTER: u32 = 4, "times", "-", "0007", "So many longer messages in each direction, and a pair has a cell.";
+    CELLS_OF_PAIR: usize = 2, "times", "-", "0007", "Cells that one side of a pair can have: one that it made, one that the other made.";
 
     // Memory that is shown to all, or kept.
-    SHORT_STAGED: usize = 2 << 10, "bytes", "Zen 4", "0023", "Pieces of staged memory up to this length have slots of their own.";
-    STAGED_SLOTS: usize = 8, "times", "Zen 4", "0023", "Such slots that are in use where each rank has a CPU.";
-    STAGED_SLOTS_OVERSUBSCRIBED: usize = 32, "times", "Zen 4", "0023", "The same where ranks share CPUs: as many as there are calls that one rank may be ahead.";
-    STAGED_SMALLEST: u64 = 1 << 20, "bytes", "-", "0023", "The smallest staging ring that will do: three of the longest pieces, and some.";
-    STAGED_LARGEST: u64 = 64 << 20, "bytes", "-", "0023", "More is never of use.";
+    SHORT_STAGED: usize = 2 << 10, "bytes", "Zen 4", "0009", "Pieces of staged memory up to this length have slots of their own.";
+    STAGED_SLOTS: usize = 8, "times", "Zen 4", "0009", "Such slots that are in use where each rank has a CPU.";
+    STAGED_SLOTS_OVERSUBSCRIBED: usize = 32, "times", "Zen 4", "0009", "The same where ranks share CPUs: as many as there are calls that one rank may be ahead.";
+    STAGED_SMALLEST: u64 = 1 << 20, "bytes", "-", "0009", "The smallest staging ring that will do: three of the longest pieces, and some.";
+    STAGED_LARGEST: u64 = 64 << 20, "bytes", "-", "0009", "More is never of use.";
     CHOSEN_FROM: usize = 1 << 10, "bytes", "Zen 4", "0009", "Copies to others that are shorter are not worth a choice of instructions.";
-    STRINGS_FROM: usize = 64 << 10, "bytes", "Zen 4", "0023", "From this length on ranks that share CPUs copy to others by strings.";
+    STRINGS_FROM: usize = 64 << 10, "bytes", "Zen 4", "0009", "From this length on ranks that share CPUs copy to others by strings.";
     STRINGS_TRIED_FROM: usize = 16 << 10, "bytes", "Zen 4", "0009", "From this length on copies by strings are tried.";
     COPIES_TIMED: u32 = 16, "times", "Zen 4", "0009", "One copy to others in so many is timed,";
     COPIES_TRIED: u32 = 32, "times", "Zen 4", "0009", "and one timed copy in so many tries other instructions.";
@@ -133,38 +136,38 @@ limits! {
     BOX_TRIES: u16 = 3, "times", "-", "0070", "So many times in a row an operation may be posted to a target that is not inside the library before that is done more seldom,";
     BOX_SELDOM: u16 = 16, "times", "-", "0070", "one of so many times.";
     BOX_MISSES: u8 = 8, "times", "-", "0070", "Operations that are not posted after many that nobody took: two to the power of this at most.";
-    WAKE_FROM: u64 = 128 << 10, "bytes", "Zen 4", "0105", "Operations from this length on wake a target that sleeps inside the library.";
-    BYTES_PER_LOOK: u64 = 128, "bytes", "Zen 4", "0105", "One that the target is to combine waits for it as many looks longer as there are such bytes in it.";
-    ALONE_DEAR_FROM: u64 = 1 << 20, "bytes", "Zen 4", "0105", "From this length on an operation takes longer without the target than to wake it.";
-    ROUSED_AT: u16 = 4, "times", "-", "0105", "An origin that finds a target asleep inside the library so many times in a row wakes it, and again at twice as many.";
-    BOXES_AT_A_TIME: usize = 4, "times", "Zen 4", "0105", "Mailboxes that one operation uses at a time.";
-    BOX_PIECES: u64 = 2, "times", "Zen 4", "0105", "An operation goes in so many pieces at least,";
-    BOX_PIECE_LEAST: u64 = 8 << 10, "bytes", "Zen 4", "0105", "if each has so many bytes.";
-    PIECES_MISSED: u32 = 8, "times", "Zen 4", "0105", "Pieces of one accumulate that nobody took before the rest is done another way: a target that lost its CPU for a while comes back.";
-    BOTH_FROM: u64 = 128 << 10, "bytes", "Zen 4", "0105", "From this length on both sides copy a put or a get.";
-    BOTH_PIECES: u64 = 8, "times", "Zen 4", "0105", "Pieces that it has then at most,";
-    BOTH_PIECE_LEAST: u64 = 128 << 10, "bytes", "Zen 4", "0105", "of so many bytes at least,";
-    BOTH_PIECE_MOST: u64 = 512 << 10, "bytes", "Zen 4", "0105", "and at most.";
-    BOTH_AHEAD: usize = 2, "times", "Zen 4", "0105", "Pieces that the target is asked for ahead.";
-    BOTH_OPERANDS: usize = 128 << 10, "bytes", "Zen 4", "0105", "Bytes of operands that a target has room for.";
-    BOUNCE_BUFFER: usize = 32 << 10, "bytes", "Zen 4", "0105", "Bytes of a bounce buffer, and so of the longest piece.";
-    BOUNCE_BUFFERS: usize = 64, "times", "Zen 4", "0105", "Bounce buffers of a process.";
-    BOUNCE_GROWS_AFTER: usize = 512 << 10, "bytes", "Zen 4", "0105", "Bytes that go through the bounce buffers before there is one more.";
-    BOUNCE_COSTS: u64 = 3, "times", "Zen 4", "0105", "Until a bounce buffer has been used by both sides it has cost so many times what its allocation takes.";
-    LONG_PERIOD: u32 = 64, "times", "Zen 4", "0105", "Of so many long operations";
-    LONG_TRIED: u32 = 3, "times", "Zen 4", "0105", "each way does so many, whatever was learned,";
-    LONG_SELDOM: u32 = 8 * LONG_PERIOD, "times", "Zen 4", "0105", "and of so many the way that costs more than twice as much as the other.";
-    LONG_FIRST: u32 = 8, "times", "Zen 4", "0105", "At first the ways are taken in turn, so many times.";
-    LONG_SPEEDS_UP: u64 = 3, "times", "Zen 4", "0105", "By the target, an operation will take so many times less once there are all bounce buffers.";
+    WAKE_FROM: u64 = 128 << 10, "bytes", "Zen 4", "0070", "Operations from this length on wake a target that sleeps inside the library.";
+    BYTES_PER_LOOK: u64 = 128, "bytes", "Zen 4", "0070", "One that the target is to combine waits for it as many looks longer as there are such bytes in it.";
+    ALONE_DEAR_FROM: u64 = 1 << 20, "bytes", "Zen 4", "0070", "From this length on an operation takes longer without the target than to wake it.";
+    ROUSED_AT: u16 = 4, "times", "-", "0070", "An origin that finds a target asleep inside the library so many times in a row wakes it, and again at twice as many.";
+    BOXES_AT_A_TIME: usize = 4, "times", "Zen 4", "0070", "Mailboxes that one operation uses at a time.";
+    BOX_PIECES: u64 = 2, "times", "Zen 4", "0070", "An operation goes in so many pieces at least,";
+    BOX_PIECE_LEAST: u64 = 8 << 10, "bytes", "Zen 4", "0070", "if each has so many bytes.";
+    PIECES_MISSED: u32 = 8, "times", "Zen 4", "0070", "Pieces of one accumulate that nobody took before the rest is done another way: a target that lost its CPU for a while comes back.";
+    BOTH_FROM: u64 = 128 << 10, "bytes", "Zen 4", "0070", "From this length on both sides copy a put or a get.";
+    BOTH_PIECES: u64 = 8, "times", "Zen 4", "0070", "Pieces that it has then at most,";
+    BOTH_PIECE_LEAST: u64 = 128 << 10, "bytes", "Zen 4", "0070", "of so many bytes at least,";
+    BOTH_PIECE_MOST: u64 = 512 << 10, "bytes", "Zen 4", "0070", "and at most.";
+    BOTH_AHEAD: usize = 2, "times", "Zen 4", "0070", "Pieces that the target is asked for ahead.";
+    BOTH_OPERANDS: usize = 128 << 10, "bytes", "Zen 4", "0070", "Bytes of operands that a target has room for.";
+    BOUNCE_BUFFER: usize = 32 << 10, "bytes", "Zen 4", "0070", "Bytes of a bounce buffer, and so of the longest piece.";
+    BOUNCE_BUFFERS: usize = 64, "times", "Zen 4", "0070", "Bounce buffers of a process.";
+    BOUNCE_GROWS_AFTER: usize = 512 << 10, "bytes", "Zen 4", "0070", "Bytes that go through the bounce buffers before there is one more.";
+    BOUNCE_COSTS: u64 = 3, "times", "Zen 4", "0070", "Until a bounce buffer has been used by both sides it has cost so many times what its allocation takes.";
+    LONG_PERIOD: u32 = 64, "times", "Zen 4", "0070", "Of so many long operations";
+    LONG_TRIED: u32 = 3, "times", "Zen 4", "0070", "each way does so many, whatever was learned,";
+    LONG_SELDOM: u32 = 8 * LONG_PERIOD, "times", "Zen 4", "0070", "and of so many the way that costs more than twice as much as the other.";
+    LONG_FIRST: u32 = 8, "times", "Zen 4", "0070", "At first the ways are taken in turn, so many times.";
+    LONG_SPEEDS_UP: u64 = 3, "times", "Zen 4", "0070", "By the target, an operation will take so many times less once there are all bounce buffers.";
 
     // Accumulates, and operations on other nodes.
     LOCKED_FROM: usize = 64, "bytes", "-", "0032", "So many bytes of elements in a row are combined by vectors, under locks, sooner than element by element.";
     GATHERED_BLOCKS: usize = 512, "times", "-", "0135", "Blocks at the target that scattered elements which are combined at a time lie in, at most.";
     GATHERED_FROM: usize = 4, "times", "-", "0135", "A target that is inside the library combines fewer pieces than this sooner, one by one.";
-    UNANSWERED_CALLS: usize = 128, "times", "-", "0107", "Calls that may be without an answer of one peer,";
-    UNANSWERED_BYTES: usize = 2 << 20, "bytes", "-", "0107", "and bytes of them.";
-    BATCHED_MOST: usize = 8 << 10, "bytes", "-", "0107", "A call with more bytes, or more bytes of results, goes by itself,";
-    BATCH: usize = 32 << 10, "bytes", "-", "0107", "and shorter ones make a batch of so many bytes.";
+    UNANSWERED_CALLS: usize = 128, "times", "-", "0072", "Calls that may be without an answer of one peer,";
+    UNANSWERED_BYTES: usize = 2 << 20, "bytes", "-", "0072", "and bytes of them.";
+    BATCHED_MOST: usize = 8 << 10, "bytes", "-", "0072", "A call with more bytes, or more bytes of results, goes by itself,";
+    BATCH: usize = 32 << 10, "bytes", "-", "0072", "and shorter ones make a batch of so many bytes.";
 }
 
 #[cfg(test)]
