@@ -9,7 +9,7 @@ use isthmus_engine::backoff::{self, BESIDE_OTHERS, Facts, LOOKS_AT_WORK, LOOKS_A
 use isthmus_engine::occupancy::Cpus;
 use isthmus_engine::symmetric::size;
 use isthmus_engine::wakes;
-use isthmus_engine::{counters, limits, protocols, single_copies_pay, single_copy_price, tunables};
+use isthmus_engine::{counters, limits, protocols, rma, single_copies_pay, single_copy_price, tunables};
 use isthmus_os::{cgroup, cma_probe, cpu, kmod, membarrier, memfd, memory, topology, yama};
 use isthmus_transfer::{helper, vmsplice};
 use serde::Serialize;
@@ -206,6 +206,10 @@ pub fn protocols(ranks: Option<u64>) -> ExitCode {
         "Each pair learns by size which is faster, by trying both now and then. With more ranks than CPUs no sender helps, and"
     );
     println!("messages go at once up to half of a ring: --ranks N says what a job of so many does.");
+    println!("Puts and gets, each by the first of these that is for it:");
+    for protocol in rma::protocols::PROTOCOLS {
+        println!("  {}", protocol.how);
+    }
     match tunables::MECHANISM.get() {
         Some(named) => println!("ISTHMUS_MECHANISM={named}: large messages take it where they can."),
         None => println!("ISTHMUS_MECHANISM forces one; cma_read, cma_write and cma_both say which side copies."),

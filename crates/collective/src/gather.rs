@@ -1,8 +1,6 @@
 //! `MPI_Gather` and `MPI_Gatherv` (MPI-5.0 §6.5).
 
 mod binomial;
-mod inter;
-mod linear;
 mod nodes;
 mod shared;
 mod shared_direct;
@@ -12,7 +10,7 @@ use isthmus_twice::twice;
 use crate::error::Result;
 use crate::link::Link;
 use crate::link::elements::Elements;
-use crate::root::Root;
+use crate::root::{Direction, Root, linear};
 use crate::select::{Case, Gather, Gatherv, Traits, choose};
 
 /// `block` says where a rank's block belongs, at the root.
@@ -29,7 +27,7 @@ pub async unsafe fn run<'a>(
 ) -> Result<()> {
     let Root::Rank(root) = root else {
         // SAFETY: the caller's promise.
-        return unsafe { inter::run(link, own, block, root) };
+        return unsafe { linear::across(link, Direction::ToRoot, own, block, root) };
     };
     let bytes = block(root).or(own).map_or(0, Elements::bytes);
     // SAFETY: the caller's promise.
@@ -39,7 +37,7 @@ pub async unsafe fn run<'a>(
             Gather::Shared => shared::run(link.board(), own, block, root).await,
             Gather::SharedDirect => shared_direct::run(link.board(), own, block, root).await,
             Gather::Binomial => binomial::run(link, own, block, root),
-            Gather::Linear => linear::run(link, own, block, root),
+            Gather::Linear => linear::run(link, Direction::ToRoot, own, block, root),
         }
     }
 }
@@ -57,14 +55,14 @@ pub async unsafe fn run_v<'a>(
 ) -> Result<()> {
     let Root::Rank(root) = root else {
         // SAFETY: the caller's promise.
-        return unsafe { inter::run(link, own, block, root) };
+        return unsafe { linear::across(link, Direction::ToRoot, own, block, root) };
     };
     // SAFETY: the caller's promise.
     unsafe {
         match choose(&Case::on(link, 0, Traits::COMMUTATIVE))? {
             Gatherv::Shared => shared::run(link.board(), own, block, root).await,
             Gatherv::SharedDirect => shared_direct::run(link.board(), own, block, root).await,
-            Gatherv::Linear => linear::run(link, own, block, root),
+            Gatherv::Linear => linear::run(link, Direction::ToRoot, own, block, root),
         }
     }
 }

@@ -79,7 +79,7 @@ pub use link::{Incoming, Link, Outgoing, elements};
 pub use members::Members;
 pub use memory::release as release_memory;
 pub use polling::{poll_inside, token};
-pub use root::Root;
+pub use root::{Direction, Root};
 pub use schedule::{Program, Recorder, Running, Step};
 pub use shared::Access;
 pub use task::{Look, Task};

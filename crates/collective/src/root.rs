@@ -1,5 +1,7 @@
 //! The root of a call.
 
+pub(crate) mod linear;
+
 use crate::link::Link;
 
 /// The root of a call, as the calling process sees it (MPI-5.0 §6.2.2).
@@ -13,6 +15,15 @@ pub enum Root {
     Elsewhere,
     /// A rank of the other side.
     There(usize),
+}
+
+/// Which way the blocks of a collective with a root go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// From each rank to the root (a gather).
+    ToRoot,
+    /// From the root to each rank (a scatter).
+    FromRoot,
 }
 
 impl Root {

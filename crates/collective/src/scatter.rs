@@ -1,8 +1,6 @@
 //! `MPI_Scatter` and `MPI_Scatterv` (MPI-5.0 §6.6).
 
 mod binomial;
-mod inter;
-pub(crate) mod linear;
 mod nodes;
 mod shared;
 mod shared_direct;
@@ -12,7 +10,7 @@ use isthmus_twice::twice;
 use crate::error::Result;
 use crate::link::Link;
 use crate::link::elements::Elements;
-use crate::root::Root;
+use crate::root::{Direction, Root, linear};
 use crate::select::{Case, Scatter, Scatterv, Traits, choose};
 
 /// `block` says where a rank's block lies, at the root.
@@ -29,7 +27,7 @@ pub async unsafe fn run<'a>(
 ) -> Result<()> {
     let Root::Rank(root) = root else {
         // SAFETY: the caller's promise.
-        return unsafe { inter::run(link, own, block, root) };
+        return unsafe { linear::across(link, Direction::FromRoot, own, block, root) };
     };
     let bytes = block(root).or(own).map_or(0, Elements::bytes);
     // SAFETY: the caller's promise.
@@ -39,7 +37,7 @@ pub async unsafe fn run<'a>(
             Scatter::Shared => shared::run(link.board(), own, block, root).await,
             Scatter::SharedDirect => shared_direct::run(link.board(), own, block, root).await,
             Scatter::Binomial => binomial::run(link, own, block, root),
-            Scatter::Linear => linear::run(link, own, block, root),
+            Scatter::Linear => linear::run(link, Direction::FromRoot, own, block, root),
         }
     }
 }
@@ -57,14 +55,14 @@ pub async unsafe fn run_v<'a>(
 ) -> Result<()> {
     let Root::Rank(root) = root else {
         // SAFETY: the caller's promise.
-        return unsafe { inter::run(link, own, block, root) };
+        return unsafe { linear::across(link, Direction::FromRoot, own, block, root) };
     };
     // SAFETY: the caller's promise.
     unsafe {
         match choose(&Case::on(link, 0, Traits::COMMUTATIVE))? {
             Scatterv::Shared => shared::run(link.board(), own, block, root).await,
             Scatterv::SharedDirect => shared_direct::run(link.board(), own, block, root).await,
-            Scatterv::Linear => linear::run(link, own, block, root),
+            Scatterv::Linear => linear::run(link, Direction::FromRoot, own, block, root),
         }
     }
 }

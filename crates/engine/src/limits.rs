@@ -62,6 +62,8 @@ limits! {
     FIRST_RETRY: u32 = 32, "times", "Zen 5", "0007", "The same at first, since the first transfers also pay for memory that nobody has touched; twice as many each time.";
     TRIED_AGAIN: u64 = 8, "times", "Zen 4", "0007", "A slower way is tried in so many transfers in a row at most; fewer, the more it costs.";
     NOT_TRIED_AGAIN: u64 = 16, "times", "Zen 4", "0007", "A way that is slower by more than this factor is not tried again.";
+    LEARNED_CLASSES: usize = 20, "times", "-", "0007", "Size classes, by powers of two, that are learned apart.";
+    ASKED_CLASSES: usize = 12, "times", "-", "0009", "Of these so many have room beside a ring's credit for the instructions that the receiver asks for.";
     TIMED_WHOLE_FROM: u64 = 16 << 10, "bytes", "Zen 4", "0009", "From this length on a message through the ring is timed as a whole; of shorter ones both copies of the first record are.";
 
     // Single copies.
@@ -94,6 +96,7 @@ limits! {
     RUNG_BEFORE_POLLED: u32 = 64, "times", "-", "0020", "So often at least, and four times for each ring that there is, peers whose rings are not looked at have rung before one of them takes the place of a silent peer: that takes a fence of every process.";
     RECORDS_A_TURN: usize = 32, "times", "-", "-", "Records taken from one ring before the next has its turn.";
     DEFERRED_FROM: u64 = 4 << 10, "bytes", "-", "-", "Unmatched messages from this length on stay in their ring while other things move,";
+    FLUSHED_WITHIN: u64 = 1000, "us", "-", "-", "A rank that leaves a call with unanswered first frames flushes them for so long.";
     DEFERRED_ROUNDS: u32 = 64, "times", "-", "-", "for so many rounds of progress.";
 
     // Cells.

@@ -39,6 +39,7 @@ mod locks;
 mod long;
 mod mailbox;
 mod notify;
+pub mod protocols;
 mod region;
 mod service;
 mod shared;

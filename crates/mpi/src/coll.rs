@@ -17,6 +17,7 @@ mod neighbor;
 mod operand;
 mod reduce;
 mod reduce_scatter;
+mod rooted;
 mod scan;
 mod scatter;
 mod tasks;

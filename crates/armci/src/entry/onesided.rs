@@ -11,7 +11,7 @@ use crate::transfer::{self, End, Vector};
 
 /// The arguments of a strided call.
 #[derive(Clone, Copy)]
-pub(super) struct Strided {
+struct Strided {
     pub from: *const c_void,
     pub from_strides: *const i32,
     pub to: *mut c_void,
@@ -53,7 +53,7 @@ impl Strided {
 
 /// # Safety
 /// The pointers must be good.
-pub(super) unsafe fn accumulate_row(
+unsafe fn accumulate_row(
     operation: i32,
     scale: *const c_void,
     from: *const c_void,
@@ -75,14 +75,14 @@ pub(super) unsafe fn accumulate_row(
 
 /// # Safety
 /// The arrays must be as long as they say, and pointers good.
-pub(super) unsafe fn vector(end: End, entries: *const Vector, length: i32, proc: i32) -> Result<()> {
+unsafe fn vector(end: End, entries: *const Vector, length: i32, proc: i32) -> Result<()> {
     // SAFETY: the caller's promise.
     unsafe { transfer::vectors(entries, length).and_then(|entries| transfer::pieces(end, entries, proc)) }
 }
 
 /// # Safety
 /// As for [`vector`].
-pub(super) unsafe fn accumulate_vector(
+unsafe fn accumulate_vector(
     operation: i32,
     scale: *const c_void,
     entries: *const Vector,
@@ -97,35 +97,78 @@ pub(super) unsafe fn accumulate_vector(
     unsafe { transfer::vectors(entries, length).and_then(|entries| accumulate::pieces(sum, entries, proc)) }
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn isthmus_armci_ARMCI_Put(from: *const c_void, to: *mut c_void, bytes: i32, proc: i32) -> i32 {
-    // SAFETY: the caller's promise, here and in all that follow.
-    done("ARMCI_Put", unsafe {
-        transfer::row(End::Target, from.cast(), to.cast(), bytes, proc)
-    })
+/// # Safety
+/// `to` must be good for a value.
+unsafe fn put_value<T>(value: T, to: *mut c_void, proc: i32) -> Result<()> {
+    // SAFETY: the value is ours; the caller's promise for the other one.
+    unsafe {
+        transfer::row(
+            End::Target,
+            (&raw const value).cast(),
+            to.cast(),
+            size_of::<T>() as i32,
+            proc,
+        )
+    }
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn isthmus_armci_ARMCI_Get(from: *const c_void, to: *mut c_void, bytes: i32, proc: i32) -> i32 {
-    // SAFETY: as above.
-    done("ARMCI_Get", unsafe {
-        transfer::row(End::Source, from.cast(), to.cast(), bytes, proc)
-    })
-}
+/// `armci_hdl_t *`; null is the implicit handle.
+pub(super) type Handle = *mut i32;
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn isthmus_armci_ARMCI_Acc(
-    operation: i32,
-    scale: *const c_void,
-    from: *const c_void,
-    to: *mut c_void,
-    bytes: i32,
-    proc: i32,
-) -> i32 {
-    // SAFETY: as above.
-    done("ARMCI_Acc", unsafe {
-        accumulate_row(operation, scale, from, to, bytes, proc)
-    })
+/// The blocking and the non-blocking form of a call, which do the same: an operation is complete when its call returns.
+macro_rules! both {
+    ($($blocking:ident $name:literal, $nonblocking:ident $nb_name:literal =
+        ($($argument:ident: $type:ty),*) $does:expr;)*) => {$(
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $blocking($($argument: $type),*) -> i32 {
+            // SAFETY: the caller's promise.
+            done($name, unsafe { $does })
+        }
+
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $nonblocking($($argument: $type,)* _: Handle) -> i32 {
+            // SAFETY: the caller's promise.
+            done($nb_name, unsafe { $does })
+        }
+    )*};
+}
+both! {
+    isthmus_armci_ARMCI_Put "ARMCI_Put", isthmus_armci_ARMCI_NbPut "ARMCI_NbPut" =
+        (from: *const c_void, to: *mut c_void, bytes: i32, proc: i32)
+        transfer::row(End::Target, from.cast(), to.cast(), bytes, proc);
+    isthmus_armci_ARMCI_Get "ARMCI_Get", isthmus_armci_ARMCI_NbGet "ARMCI_NbGet" =
+        (from: *const c_void, to: *mut c_void, bytes: i32, proc: i32)
+        transfer::row(End::Source, from.cast(), to.cast(), bytes, proc);
+    isthmus_armci_ARMCI_Acc "ARMCI_Acc", isthmus_armci_ARMCI_NbAcc "ARMCI_NbAcc" =
+        (operation: i32, scale: *const c_void, from: *const c_void, to: *mut c_void, bytes: i32, proc: i32)
+        accumulate_row(operation, scale, from, to, bytes, proc);
+    isthmus_armci_ARMCI_PutS "ARMCI_PutS", isthmus_armci_ARMCI_NbPutS "ARMCI_NbPutS" =
+        (from: *const c_void, from_strides: *const i32, to: *mut c_void, to_strides: *const i32, count: *const i32, levels: i32, proc: i32)
+        Strided { from, from_strides, to, to_strides, count, levels, proc }.copy(End::Target);
+    isthmus_armci_ARMCI_GetS "ARMCI_GetS", isthmus_armci_ARMCI_NbGetS "ARMCI_NbGetS" =
+        (from: *const c_void, from_strides: *const i32, to: *mut c_void, to_strides: *const i32, count: *const i32, levels: i32, proc: i32)
+        Strided { from, from_strides, to, to_strides, count, levels, proc }.copy(End::Source);
+    isthmus_armci_ARMCI_AccS "ARMCI_AccS", isthmus_armci_ARMCI_NbAccS "ARMCI_NbAccS" =
+        (operation: i32, scale: *const c_void, from: *const c_void, from_strides: *const i32, to: *mut c_void, to_strides: *const i32,
+            count: *const i32, levels: i32, proc: i32)
+        Strided { from, from_strides, to, to_strides, count, levels, proc }.accumulate(operation, scale);
+    isthmus_armci_ARMCI_PutV "ARMCI_PutV", isthmus_armci_ARMCI_NbPutV "ARMCI_NbPutV" =
+        (entries: *const Vector, length: i32, proc: i32)
+        vector(End::Target, entries, length, proc);
+    isthmus_armci_ARMCI_GetV "ARMCI_GetV", isthmus_armci_ARMCI_NbGetV "ARMCI_NbGetV" =
+        (entries: *const Vector, length: i32, proc: i32)
+        vector(End::Source, entries, length, proc);
+    isthmus_armci_ARMCI_AccV "ARMCI_AccV", isthmus_armci_ARMCI_NbAccV "ARMCI_NbAccV" =
+        (operation: i32, scale: *const c_void, entries: *const Vector, length: i32, proc: i32)
+        accumulate_vector(operation, scale, entries, length, proc);
+    isthmus_armci_ARMCI_PutValueInt "ARMCI_PutValueInt", isthmus_armci_ARMCI_NbPutValueInt "ARMCI_NbPutValueInt" =
+        (value: i32, to: *mut c_void, proc: i32) put_value(value, to, proc);
+    isthmus_armci_ARMCI_PutValueLong "ARMCI_PutValueLong", isthmus_armci_ARMCI_NbPutValueLong "ARMCI_NbPutValueLong" =
+        (value: i64, to: *mut c_void, proc: i32) put_value(value, to, proc);
+    isthmus_armci_ARMCI_PutValueFloat "ARMCI_PutValueFloat", isthmus_armci_ARMCI_NbPutValueFloat "ARMCI_NbPutValueFloat" =
+        (value: f32, to: *mut c_void, proc: i32) put_value(value, to, proc);
+    isthmus_armci_ARMCI_PutValueDouble "ARMCI_PutValueDouble", isthmus_armci_ARMCI_NbPutValueDouble "ARMCI_NbPutValueDouble" =
+        (value: f64, to: *mut c_void, proc: i32) put_value(value, to, proc);
 }
 
 #[unsafe(no_mangle)]
@@ -142,54 +185,6 @@ unsafe extern "C" fn isthmus_armci_ARMCI_Put_flag(
         transfer::row(End::Target, from.cast(), to.cast(), bytes, proc)
             .and_then(|()| transfer::raise(flag, value, proc))
     })
-}
-
-macro_rules! strided {
-    ($($entry:ident $name:literal $end:ident)*) => {$(
-        #[unsafe(no_mangle)]
-        unsafe extern "C" fn $entry(
-            from: *const c_void,
-            from_strides: *const i32,
-            to: *mut c_void,
-            to_strides: *const i32,
-            count: *const i32,
-            levels: i32,
-            proc: i32,
-        ) -> i32 {
-            let call = Strided { from, from_strides, to, to_strides, count, levels, proc };
-            // SAFETY: the caller's promise.
-            done($name, unsafe { call.copy(End::$end) })
-        }
-    )*};
-}
-strided! {
-    isthmus_armci_ARMCI_PutS "ARMCI_PutS" Target
-    isthmus_armci_ARMCI_GetS "ARMCI_GetS" Source
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn isthmus_armci_ARMCI_AccS(
-    operation: i32,
-    scale: *const c_void,
-    from: *const c_void,
-    from_strides: *const i32,
-    to: *mut c_void,
-    to_strides: *const i32,
-    count: *const i32,
-    levels: i32,
-    proc: i32,
-) -> i32 {
-    let call = Strided {
-        from,
-        from_strides,
-        to,
-        to_strides,
-        count,
-        levels,
-        proc,
-    };
-    // SAFETY: the caller's promise.
-    done("ARMCI_AccS", unsafe { call.accumulate(operation, scale) })
 }
 
 macro_rules! flagged {
@@ -219,42 +214,8 @@ flagged! {
     isthmus_armci_ARMCI_PutS_flag_dir "ARMCI_PutS_flag_dir"
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn isthmus_armci_ARMCI_PutV(entries: *const Vector, length: i32, proc: i32) -> i32 {
-    // SAFETY: the caller's promise.
-    done("ARMCI_PutV", unsafe { vector(End::Target, entries, length, proc) })
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn isthmus_armci_ARMCI_GetV(entries: *const Vector, length: i32, proc: i32) -> i32 {
-    // SAFETY: the caller's promise.
-    done("ARMCI_GetV", unsafe { vector(End::Source, entries, length, proc) })
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn isthmus_armci_ARMCI_AccV(
-    operation: i32,
-    scale: *const c_void,
-    entries: *const Vector,
-    length: i32,
-    proc: i32,
-) -> i32 {
-    // SAFETY: the caller's promise.
-    done("ARMCI_AccV", unsafe {
-        accumulate_vector(operation, scale, entries, length, proc)
-    })
-}
-
 macro_rules! values {
-    ($($put:ident $put_name:literal $get:ident $get_name:literal $type:ty)*) => {$(
-        #[unsafe(no_mangle)]
-        unsafe extern "C" fn $put(value: $type, to: *mut c_void, proc: i32) -> i32 {
-            // SAFETY: the value is ours.
-            done($put_name, unsafe {
-                transfer::row(End::Target, (&raw const value).cast(), to.cast(), size_of::<$type>() as i32, proc)
-            })
-        }
-
+    ($($get:ident $get_name:literal $type:ty)*) => {$(
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $get(from: *const c_void, proc: i32) -> $type {
             let mut value = <$type>::default();
@@ -267,10 +228,10 @@ macro_rules! values {
     )*};
 }
 values! {
-    isthmus_armci_ARMCI_PutValueInt "ARMCI_PutValueInt" isthmus_armci_ARMCI_GetValueInt "ARMCI_GetValueInt" i32
-    isthmus_armci_ARMCI_PutValueLong "ARMCI_PutValueLong" isthmus_armci_ARMCI_GetValueLong "ARMCI_GetValueLong" i64
-    isthmus_armci_ARMCI_PutValueFloat "ARMCI_PutValueFloat" isthmus_armci_ARMCI_GetValueFloat "ARMCI_GetValueFloat" f32
-    isthmus_armci_ARMCI_PutValueDouble "ARMCI_PutValueDouble" isthmus_armci_ARMCI_GetValueDouble "ARMCI_GetValueDouble" f64
+    isthmus_armci_ARMCI_GetValueInt "ARMCI_GetValueInt" i32
+    isthmus_armci_ARMCI_GetValueLong "ARMCI_GetValueLong" i64
+    isthmus_armci_ARMCI_GetValueFloat "ARMCI_GetValueFloat" f32
+    isthmus_armci_ARMCI_GetValueDouble "ARMCI_GetValueDouble" f64
 }
 
 #[unsafe(no_mangle)]

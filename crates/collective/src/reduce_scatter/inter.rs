@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::link::Link;
 use crate::link::operand::Operand;
 use crate::reduce::binomial;
-use crate::scatter::linear;
+use crate::root::{Direction, linear};
 
 /// `block` says which elements of the other group's result a rank of ours gets: (first element, number of elements).
 ///
@@ -32,7 +32,7 @@ pub unsafe fn run(
     unsafe {
         let (ours, _scratch) = binomial::to_top(link, operand, input, total, 0)?;
         if link.rank() > 0 {
-            return linear::run(link, Some(own), |_| None, 0);
+            return linear::run(link, Direction::FromRoot, Some(own), |_| None, 0);
         }
         let theirs = operand.scratch(link, total)?;
         operand.swap(link, link.across(0), ours, theirs.elements, total)?;
@@ -40,6 +40,6 @@ pub unsafe fn run(
             let (first, count) = block(rank);
             Some(operand.elements(operand.at(theirs.elements, first), count))
         };
-        linear::run(link, Some(own), part, 0)
+        linear::run(link, Direction::FromRoot, Some(own), part, 0)
     }
 }

@@ -7,7 +7,8 @@
 use crate::error::Result;
 use crate::link::Link;
 use crate::link::operand::Operand;
-use crate::{reduce, scatter};
+use crate::reduce;
+use crate::root::{Direction, linear};
 
 /// `block` says where a rank's block lies in `input`: (first element, number of elements).
 ///
@@ -27,7 +28,7 @@ pub unsafe fn run(
     unsafe {
         if rank != 0 {
             reduce::linear::run(link, operand, input, output, total, 0)?;
-            return scatter::linear::run(link, Some(own), |_| None, 0);
+            return linear::run(link, Direction::FromRoot, Some(own), |_| None, 0);
         }
         let combined = operand.scratch(link, total)?;
         reduce::linear::run(link, operand, input, combined.elements, total, 0)?;
@@ -35,6 +36,6 @@ pub unsafe fn run(
             let (first, count) = block(rank);
             Some(operand.elements(operand.at(combined.elements, first), count))
         };
-        scatter::linear::run(link, Some(own), of, 0)
+        linear::run(link, Direction::FromRoot, Some(own), of, 0)
     }
 }

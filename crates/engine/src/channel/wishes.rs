@@ -1,13 +1,14 @@
 //! What a receiver wishes of its sender: a word beside the ring's credit, with a field for each size class: how longer messages are to
 //! be copied into the ring.
 
+use crate::limits::{ASKED_CLASSES, LEARNED_CLASSES};
 use isthmus_transfer::copy::Copying;
 
 /// Size classes: powers of two from 1 KiB.
-pub const CLASSES: usize = 20;
+pub const CLASSES: usize = LEARNED_CLASSES;
 
 /// Size classes, from the first, for which a way through the ring can be wished; longer messages are as the last one's.
-const WISHED: usize = 12;
+const WISHED: usize = ASKED_CLASSES;
 const _: () = assert!(2 * WISHED <= u32::BITS as usize);
 
 /// What the receiver wishes for a message of `length` bytes, by the word that it wrote.

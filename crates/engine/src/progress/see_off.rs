@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 use isthmus_shm::backoff::ShortWait;
 
 use crate::duties::{self, Duties};
+use crate::limits::FLUSHED_WITHIN;
 use crate::progress::attend;
 use crate::progress::gate::enter;
 
 /// Who makes progress has answered by then.
-const PATIENCE: Duration = Duration::from_millis(1);
+const PATIENCE: Duration = Duration::from_micros(FLUSHED_WITHIN);
 
 /// Somebody waits.
 static IN_HAND: AtomicBool = AtomicBool::new(false);

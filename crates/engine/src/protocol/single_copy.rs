@@ -56,6 +56,24 @@ pub(crate) struct Pull {
 }
 
 impl Pull {
+    /// Of the first `expected` bytes of a message into the receive `op`, by the receiver alone.
+    fn begin(access: Option<Access>, way: Way, (op, peer): (u32, u32), record: ReadyToSend, expected: u64) -> Self {
+        Self {
+            access,
+            way,
+            op,
+            peer,
+            record,
+            done: 0,
+            end: expected,
+            expected,
+            chunk: 0,
+            alone: 0,
+            follows: false,
+            failed: false,
+        }
+    }
+
     /// From whom.
     pub fn peer(&self) -> u32 {
         self.peer
@@ -97,39 +115,19 @@ impl Engine {
             return;
         }
         let chunk = self.share(op, peer, record, expected);
-        self.transfers.pulls.push(Pull {
-            access: Some(access),
-            way: access.way,
-            op,
-            peer,
-            record,
-            done: 0,
-            end: expected,
-            expected,
-            chunk,
-            alone: 0,
-            follows: false,
-            failed: false,
-        });
+        let pull = Pull::begin(Some(access), access.way, (op, peer), record, expected);
+        self.transfers.pulls.push(Pull { chunk, ..pull });
         self.pull_on();
     }
 
     /// Take part in a copy that the sender has begun, by its claim to the receive `op`.
     pub(crate) fn start_following(&mut self, op: u32, peer: u32, record: ReadyToSend, expected: u64) {
         let access = self.pull_access(peer, record, expected);
+        let pull = Pull::begin(access, Way::SingleCopy, (op, peer), record, expected);
         self.transfers.pulls.push(Pull {
-            access,
-            way: Way::SingleCopy,
-            op,
-            peer,
-            record,
-            done: 0,
-            end: expected,
-            expected,
             chunk: chunk_of(expected),
-            alone: 0,
             follows: true,
-            failed: false,
+            ..pull
         });
         self.pull_on();
     }
@@ -139,20 +137,8 @@ impl Engine {
     pub(crate) fn start_pushed(&mut self, way: Way, op: u32, peer: u32, record: ReadyToSend, expected: u64) {
         // Nothing is shared out: as much as is pulled at a time.
         let chunk = self.ask_for_help(op, peer, record, expected, chunk_of(expected).max(SLICE));
-        self.transfers.pulls.push(Pull {
-            access: None,
-            way,
-            op,
-            peer,
-            record,
-            done: 0,
-            end: expected,
-            expected,
-            chunk,
-            alone: 0,
-            follows: false,
-            failed: false,
-        });
+        let pull = Pull::begin(None, way, (op, peer), record, expected);
+        self.transfers.pulls.push(Pull { chunk, ..pull });
         self.pull_on();
     }
 

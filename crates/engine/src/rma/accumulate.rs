@@ -16,7 +16,7 @@ use super::mailbox::{self, Asked, Outcome};
 use super::region::Atomicity;
 use super::service::{FlowId, What};
 use super::target::Target;
-use super::{atomic, both_ends, home, locks, long, service};
+use super::{atomic, both_ends, home, locks, long, protocols, service};
 use crate::limits::LOCKED_FROM;
 use crate::{Error, Result, counters, fault_events};
 use gathered::Sides;
@@ -411,7 +411,7 @@ unsafe fn in_a_row(
             return under_locks(target, at, operand, result, count, combine);
         }
         let bytes = count * combine.width as usize;
-        if mailbox::is_short(bytes) {
+        if protocols::is_short(bytes) {
             return match ask(target, at, operand, result, bytes, combine)? {
                 true => Ok(()),
                 false => under_locks(target, at, operand, result, count, combine),

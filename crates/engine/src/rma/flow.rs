@@ -13,6 +13,7 @@ use isthmus_transfer::rows::copy_alike;
 use isthmus_transfer::{Direction, Layout, Span, local};
 
 use super::mailbox::{Asked, Outcome, Sides};
+use super::protocols::{self, By, Operation};
 use super::service::{self, Completion, FlowId, What};
 use super::target::Target;
 use super::{both_ends, direct, home, long, mailbox};
@@ -75,7 +76,7 @@ impl Flow {
             return Ok(());
         }
         target.check(at, length as u64)?;
-        if target.shift().is_none() && mailbox::is_short(length) && fault_events() == 0 {
+        if target.shift().is_none() && protocols::is_short(length) && fault_events() == 0 {
             self.stored.store(true, Ordering::Relaxed);
             let asked = Asked::plain(What::Put);
             // SAFETY: the caller's promise.
@@ -128,7 +129,7 @@ impl Flow {
         }
         target.check(at, length as u64)?;
         settle();
-        if target.shift().is_none() && mailbox::is_short(length) && fault_events() == 0 {
+        if target.shift().is_none() && protocols::is_short(length) && fault_events() == 0 {
             let asked = Asked::plain(What::Get);
             // SAFETY: the caller's promise.
             if unsafe { mailbox::ask(target, asked, at, length, (null(), 0), (into, length)) }? {
@@ -301,7 +302,43 @@ unsafe fn moves(flow: FlowId, target: &Target, at: &Layout<'_>, here: &Layout<'_
     }
     target.check_layout(at)?;
     check_alive(target.peer())?;
+    let is_row = |layout: &Layout<'_>| matches!(layout, Layout::Contiguous(_));
+    let by = protocols::plan(&Operation {
+        bytes: length,
+        is_mapped: target.shift().is_some(),
+        is_remote: target.is_elsewhere(),
+        rows: (is_row(at), is_row(here)),
+        provider_pays: direct::pays(target, length),
+    });
+    // SAFETY: the caller's promise; what is not in a row at the target goes by single copies.
+    unsafe {
+        match (by, *at) {
+            (By::Mapped, _) => by_stores(target, at, here, direction),
+            (By::Provider, _) => by_provider(flow, target, at, here, direction)?,
+            (By::Calls, _) => service::moves(flow, target, what_of(direction), at, here, 0..length)?,
+            (By::Mailbox, Layout::Contiguous(span)) => {
+                if by_mailbox(target, span, here, direction)? == Outcome::Not {
+                    by_single_copy(target, at, here, direction, 0..length)?;
+                }
+            }
+            (By::Learned, Layout::Contiguous(span)) => long::of(target.peer())?.copies.go(
+                length,
+                || by_mailbox(target, span, here, direction),
+                || by_both(target, span, here, direction),
+            )?,
+            _ => by_single_copy(target, at, here, direction, 0..length)?,
+        }
+    }
+    Ok(())
+}
+
+/// By loads and stores of memory that both map.
+///
+/// # Safety
+/// As for [`moves`]; `at` must be in the region.
+unsafe fn by_stores(target: &Target, at: &Layout<'_>, here: &Layout<'_>, direction: Direction) {
     if let Some(shift) = target.shift() {
+        let length = at.length();
         let (own, other) = ((here, 0), (at, shift as u64));
         // SAFETY: the caller vouches for the layout here; the other one is in the region.
         let is_done = unsafe {
@@ -311,7 +348,7 @@ unsafe fn moves(flow: FlowId, target: &Target, at: &Layout<'_>, here: &Layout<'_
             }
         };
         if is_done {
-            return Ok(());
+            return;
         }
         let (mut there, mut here) = (at.cursor(0), here.cursor(0));
         there.shift(shift as u64);
@@ -322,29 +359,6 @@ unsafe fn moves(flow: FlowId, target: &Target, at: &Layout<'_>, here: &Layout<'_
                 Direction::Pull => local::copy_on(&mut there, &mut here, length),
             };
         }
-        return Ok(());
-    }
-    if target.is_elsewhere() {
-        // SAFETY: as above.
-        return unsafe { to_another_node(flow, target, at, here, direction) };
-    }
-    // SAFETY: as above.
-    unsafe {
-        let Layout::Contiguous(span) = *at else {
-            return by_single_copy(target, at, here, direction, 0..length);
-        };
-        if mailbox::is_short(length as usize) {
-            if by_mailbox(target, span, here, direction)? == Outcome::Not {
-                by_single_copy(target, at, here, direction, 0..length)?;
-            }
-        } else {
-            long::of(target.peer())?.copies.go(
-                length,
-                || by_mailbox(target, span, here, direction),
-                || by_both(target, span, here, direction),
-            )?;
-        }
-        Ok(())
     }
 }
 
@@ -352,7 +366,7 @@ unsafe fn moves(flow: FlowId, target: &Target, at: &Layout<'_>, here: &Layout<'_
 ///
 /// # Safety
 /// As for [`moves`]; `at` must be in the region.
-unsafe fn to_another_node(
+unsafe fn by_provider(
     flow: FlowId,
     target: &Target,
     at: &Layout<'_>,
@@ -362,8 +376,7 @@ unsafe fn to_another_node(
     let length = at.length();
     // SAFETY: the caller's promise.
     unsafe {
-        if direct::pays(target, length)
-            && let (Layout::Contiguous(there), Layout::Contiguous(own)) = (*at, *here)
+        if let (Layout::Contiguous(there), Layout::Contiguous(own)) = (*at, *here)
             && direct::moves(
                 target,
                 there.address,

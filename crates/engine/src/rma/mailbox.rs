@@ -30,6 +30,7 @@ use super::attending::{self, Attending};
 use super::combine::Combine;
 use super::execute::{self, Wanted, What};
 use super::notify::wait_watching;
+use super::protocols::is_short;
 use super::target::Target;
 use super::{Home, both_ends, home, is_dead, service};
 use crate::limits::{
@@ -263,12 +264,6 @@ const fn room_of(is_given: bool, is_wanted: bool, bytes: usize) -> usize {
         true => bytes / 2,
         false => bytes,
     }
-}
-
-/// Does an operation on so many bytes fit into one box?
-#[inline]
-pub(super) fn is_short(bytes: usize) -> bool {
-    bytes <= BOX_BYTES / 2
 }
 
 /// What is asked of a target, but for where: bytes in a row.

@@ -2,17 +2,15 @@
 
 use std::ffi::c_void;
 
-use isthmus_collective::elements::Elements;
 use isthmus_collective::gather::{run, run_later, run_v, run_v_later};
-use isthmus_collective::{Link, Root};
+use isthmus_collective::{Direction, Link};
 
-use super::arguments::{self, is_in_place};
-use super::check::Terms;
-use super::form::{Form, forms, run};
+use super::arguments;
+use super::form::{forms, run};
+use super::rooted::{keep, own, state};
 use crate::comm::Comm;
 use crate::counts::Counts;
 use crate::datatype::Datatype;
-use crate::error::Result;
 use crate::handle::Handle;
 
 forms! {
@@ -33,7 +31,7 @@ forms! {
     ) {
         let call = F::begin(comm, "Gather")?;
         let root = arguments::root(root, comm)?;
-        let own = own(sendbuf, sendcount, sendtype, root, comm)?;
+        let own = own(("sendbuf", "sendtype"), (sendbuf, sendcount, sendtype), root, comm)?;
         let mut all = None;
         if root.is_me(call.link().rank()) {
             let one = arguments::buffer("recvbuf", recvbuf, recvcount, recvtype.resolve_for(recvcount, "recvtype")?)?;
@@ -41,7 +39,7 @@ forms! {
             all = Some(one);
         }
         let block = move |rank: usize| all.map(|one| one.nth(rank));
-        call.compare(|terms| state(terms, call.link(), own, block, root))?;
+        call.compare(|terms| state(terms, Direction::ToRoot, call.link(), own, block, root))?;
         keep(&call, own, all);
         // SAFETY: the caller's promise.
         run!(call, run, run_later, (own, block, root))
@@ -68,7 +66,7 @@ forms! {
         // SAFETY: they are used for this call only.
         let (recvcounts, displs) = unsafe { (call.keep_counts(recvcounts), call.keep_counts(displs)) };
         let root = arguments::root(root, comm)?;
-        let own = own(sendbuf, sendcount, sendtype, root, comm)?;
+        let own = own(("sendbuf", "sendtype"), (sendbuf, sendcount, sendtype), root, comm)?;
         let mut all = None;
         if root.is_me(call.link().rank()) {
             let blocks = arguments::blocks("recvbuf", recvbuf, recvcounts, displs, recvtype, comm)?;
@@ -76,53 +74,10 @@ forms! {
             all = Some(blocks);
         }
         let block = |rank: usize| all.as_ref().map(|blocks| blocks.at(rank));
-        call.compare(|terms| state(terms, call.link(), own, block, root))?;
+        call.compare(|terms| state(terms, Direction::ToRoot, call.link(), own, block, root))?;
         keep(&call, own, all.as_ref().map(|blocks| blocks.at(0)));
         let block = move |rank: usize| all.as_ref().map(|blocks| blocks.at(rank));
         // SAFETY: the caller's promise.
         run!(call, run_v, run_v_later, (own, block, root))
     }
-}
-
-/// What the calling rank contributes: nothing at the root with `MPI_IN_PLACE`, where it already lies in its place, and
-/// nothing in the root's group of an intercommunicator.
-fn own(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: Handle<Datatype>,
-    root: Root,
-    comm: &Comm,
-) -> Result<Option<Elements<'static>>> {
-    match root {
-        Root::Here | Root::Elsewhere => return Ok(None),
-        Root::Rank(_) if is_in_place(sendbuf) && root.is_me(comm.rank() as usize) => return Ok(None),
-        _ => {}
-    }
-    arguments::buffer(
-        "sendbuf",
-        sendbuf,
-        sendcount,
-        sendtype.resolve_for(sendcount, "sendtype")?,
-    )
-    .map(Some)
-}
-
-/// Types that blocks are of.
-fn keep(call: &impl Form, own: Option<Elements<'_>>, block: Option<Elements<'_>>) {
-    for elements in own.iter().chain(&block) {
-        call.keep(elements.datatype);
-    }
-}
-
-/// What ranks must agree on.
-fn state<'a>(
-    terms: &mut Terms,
-    link: &impl Link,
-    own: Option<Elements<'a>>,
-    block: impl Fn(usize) -> Option<Elements<'a>>,
-    root: Root,
-) {
-    let sends = own.and_then(|own| Some((root.place(link)?, own)));
-    let receives = link.peers().filter_map(|(rank, place)| Some((place, block(rank)?)));
-    terms.root(root).blocks(sends, receives);
 }

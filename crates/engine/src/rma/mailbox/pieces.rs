@@ -5,13 +5,14 @@ use std::ops::Range;
 use isthmus_shm::backoff::{LOOKS_AT_COPY, LOOKS_AT_PIECE};
 use isthmus_shm::mailbox::Turn;
 
-use super::{AT_ORIGIN, Asked, End, IN_BUFFER, Mailboxes, Question, is_short, room_of};
+use super::{AT_ORIGIN, Asked, End, IN_BUFFER, Mailboxes, Question, room_of};
 use crate::Result;
 use crate::limits::{
     ALONE_DEAR_FROM, BOUNCE_BUFFER, BOX_BYTES, BOX_PIECE_LEAST, BOX_PIECES, BOXES_AT_A_TIME, PIECES_MISSED, WAKE_FROM,
 };
 use crate::rma::bounce;
 use crate::rma::execute::What;
+use crate::rma::protocols::is_short;
 use crate::rma::target::Target;
 use crate::rma::{Home, home};
 

@@ -1,0 +1,134 @@
+//! By what puts and gets go, as a list of values: the first that is for an operation is taken ([`plan`]), and `isthmus info --protocols` prints them.
+//!
+//! Short operations on mapped memory do not come here: they are loads and stores of the caller ([`Target::reach`](super::Target::reach)).
+//! Nor do short ones on a row of ordinary memory, which are asked of the target at once ([`Flow::put_bytes`](super::Flow::put_bytes)).
+
+use crate::limits::BOX_BYTES;
+
+/// What moves the bytes of a put or get.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// Loads and stores of memory that both map.
+    Mapped,
+    /// The provider's own remote memory access; calls, should it refuse.
+    Provider,
+    /// Calls that the target serves.
+    Calls,
+    /// Copies by the kernel; calls, should it refuse.
+    SingleCopy,
+    /// The target, if it waits inside the library; else copies by the kernel.
+    Mailbox,
+    /// Either the target, through bounce buffers, or copies by the kernel from both ends: whichever was measured to be faster.
+    Learned,
+}
+
+/// A put or get, as far as its origin knows it.
+#[derive(Debug, Clone, Copy)]
+pub struct Operation {
+    /// Bytes.
+    pub bytes: u64,
+    /// Is the target's memory mapped here?
+    pub is_mapped: bool,
+    /// Is the target on another node?
+    pub is_remote: bool,
+    /// Do the bytes lie in a row at the target, and at the origin?
+    pub rows: (bool, bool),
+    /// Does the provider's remote memory access pay?
+    pub provider_pays: bool,
+}
+
+/// One way of moving the bytes of a put or get.
+#[derive(Debug, Clone, Copy)]
+pub struct Protocol {
+    /// What moves them.
+    pub by: By,
+    /// When it is taken, and what happens.
+    pub how: &'static str,
+    /// Is it for this operation, if those before it are not?
+    pub applies: fn(&Operation) -> bool,
+}
+
+/// All of them, in the order in which they are asked.
+pub static PROTOCOLS: &[Protocol] = &[
+    Protocol {
+        by: By::Mapped,
+        how: "memory that both map: loads and stores",
+        applies: |operation| operation.is_mapped,
+    },
+    Protocol {
+        by: By::Provider,
+        how: "another node, in a row at both sides, from network_rma on: the provider's remote memory access",
+        applies: |operation| operation.is_remote && operation.provider_pays && operation.rows == (true, true),
+    },
+    Protocol {
+        by: By::Calls,
+        how: "another node: calls that the target serves, short ones together",
+        applies: |operation| operation.is_remote,
+    },
+    Protocol {
+        by: By::SingleCopy,
+        how: "not in a row at the target: copies by the kernel",
+        applies: |operation| !operation.rows.0,
+    },
+    Protocol {
+        by: By::Mailbox,
+        how: "short: the target, if it waits inside the library, else copies by the kernel",
+        applies: |operation| is_short(operation.bytes as usize),
+    },
+    Protocol {
+        by: By::Learned,
+        how: "long: the target through bounce buffers, or copies by the kernel from both ends, whichever is found faster",
+        applies: |_| true,
+    },
+];
+
+/// Does an operation on so many bytes fit into one mailbox?
+#[inline]
+pub(super) fn is_short(bytes: usize) -> bool {
+    bytes <= BOX_BYTES / 2
+}
+
+/// What an operation takes.
+pub fn plan(operation: &Operation) -> By {
+    let first = PROTOCOLS.iter().find(|protocol| (protocol.applies)(operation));
+    first.expect("the last one is for all").by
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the code did before there was this list, over all kinds of operations.
+    #[test]
+    fn plans_are_as_before() {
+        let short = crate::limits::BOX_BYTES as u64 / 2;
+        for bits in 0..32_u32 {
+            let is = |bit: u32| bits & 1 << bit != 0;
+            for bytes in [1, short, short + 1, 1 << 20] {
+                let operation = Operation {
+                    bytes,
+                    is_mapped: is(0),
+                    is_remote: is(1),
+                    rows: (is(2), is(3)),
+                    provider_pays: is(4),
+                };
+                let before = if is(0) {
+                    By::Mapped
+                } else if is(1) {
+                    if is(4) && is(2) && is(3) {
+                        By::Provider
+                    } else {
+                        By::Calls
+                    }
+                } else if !is(2) {
+                    By::SingleCopy
+                } else if bytes <= short {
+                    By::Mailbox
+                } else {
+                    By::Learned
+                };
+                assert_eq!(plan(&operation), before, "{operation:?}");
+            }
+        }
+    }
+}
