@@ -135,7 +135,7 @@ fn hpcc(prefix: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What is compiled and written, after it was made.
+/// The folder of compiled programs and of their files; it is made here.
 fn made_folder() -> Result<PathBuf> {
     let folder = folder("openmpi");
     std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
