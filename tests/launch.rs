@@ -153,6 +153,12 @@ fn environment() -> Result<()> {
         .env("PMI_FD", "7")
         .succeed()?;
     assert_eq!(sorted(&run.out), ["0 2 0 2", "1 2 1 2"]);
+    let places =
+        ["RANK", "SIZE", "LOCAL_RANK", "LOCAL_SIZE", "NODE_RANK"].map(|name| format!("$OMPI_COMM_WORLD_{name}"));
+    let run = Run::mpiexec("-n 2 sh -c")
+        .arg(format!("echo {} $OMPI_UNIVERSE_SIZE", places.join(" ")))
+        .succeed()?;
+    assert_eq!(sorted(&run.out), ["0 2 0 2 0 2", "1 2 1 2 1 2"]);
     Ok(())
 }
 
@@ -917,7 +923,12 @@ fn ranks_per_node_are_started_without_a_number() -> Result<()> {
 
 #[test]
 fn what_does_nothing_here_is_said_once() -> Result<()> {
-    for options in ["--map-by socket", "--rankfile where", "-nooversubscribe"] {
+    for options in [
+        "--map-by socket",
+        "--rankfile where",
+        "-nooversubscribe",
+        "--mca btl self --mca pml ob1",
+    ] {
         let run = Run::mpiexec("-n 3").words(options).words("true").succeed()?;
         assert_eq!(run.err.lines().count(), 1, "{options}: {}", run.err);
         assert!(run.err.contains("does nothing here"), "{options}: {}", run.err);

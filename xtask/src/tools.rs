@@ -37,6 +37,8 @@ pub enum Tool {
     ParallelFiles,
     /// Open MPI with its wrappers for compilers.
     OpenMpi,
+    /// Programs that Debian has built for Open MPI: HPC Challenge, NetPIPE.
+    OpenMpiPrograms,
     /// Slurm's daemons and commands.
     Slurm,
     /// An emulator of whole machines.
@@ -65,6 +67,7 @@ impl Tool {
             Self::Scalapack => "ScaLAPACK for MPICH's ABI",
             Self::ParallelFiles => "HDF5 for MPICH's ABI",
             Self::OpenMpi => "Open MPI",
+            Self::OpenMpiPrograms => "HPC Challenge and NetPIPE for Open MPI",
             Self::Slurm => "Slurm",
             Self::Qemu => "qemu for x86",
             Self::Headers => "the headers of a Linux kernel",
@@ -88,6 +91,7 @@ impl Tool {
             Self::Scalapack => &["libscalapack-mpich2.2", "libopenblas0-pthread"],
             Self::ParallelFiles => &["libhdf5-mpich-103-1"],
             Self::OpenMpi => &["libopenmpi-dev", "openmpi-bin"],
+            Self::OpenMpiPrograms => &["hpcc", "netpipe-openmpi"],
             Self::Slurm => &[
                 "slurmctld",
                 "slurmd",
@@ -128,6 +132,7 @@ impl Tool {
             Self::Libfabric => has_library("libfabric.so.1"),
             Self::Scalapack => has_library("libscalapack-mpich.so.2.2"),
             Self::ParallelFiles => ["libhdf5_mpich.so.103"].into_iter().all(has_library),
+            Self::OpenMpiPrograms => found("hpcc") && found("NPopenmpi"),
             Self::OpenMpi => found("mpicc.openmpi") && has_library("libmpi_cxx.so.40"),
             Self::Slurm => ["munged", "slurmctld", "slurmd", "srun"].into_iter().all(found),
             Self::Qemu => found(kmod::QEMU),

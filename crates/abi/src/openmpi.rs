@@ -330,6 +330,7 @@ mod tests {
         assert_eq!((Keyval::from_openmpi(0), Keyval::to_openmpi(501)), (501, 0));
         // What only we can tell apart is "other" there.
         assert_eq!(ErrorClass::to_openmpi(62), 16);
+        assert_eq!(ErrorClass::to_openmpi(61), 13);
         assert_eq!(
             (ErrorCode::to_openmpi(0x4000), ErrorCode::from_openmpi(93)),
             (93, 0x4000)

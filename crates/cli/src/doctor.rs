@@ -112,7 +112,7 @@ fn print(findings: &[Finding]) {
 fn installation() -> Finding {
     const WHAT: &str = "installation";
     match Prefix::own() {
-        Ok(prefix) => match ["libisthmus.so.0", "libmpi_abi.so.1", "libmpi.so.12"]
+        Ok(prefix) => match ["libisthmus.so.0", "libmpi_abi.so.1", "libmpi.so.12", "libmpi.so.40"]
             .into_iter()
             .find(|name| !prefix.libraries().join(name).exists())
         {

@@ -412,7 +412,7 @@ impl Parser {
             "bind-to-none" => self.job.bind = Bind::None,
             "bind-to-core" => self.job.bind = Bind::Cores(1),
             "bind-to-socket" => self.job.bind = Bind::Package,
-            "report-bindings" => self.job.report_bindings = true,
+            "report-bindings" | "display-map" => self.job.report_bindings = true,
             "l" | "tag-output" | "prepend-rank" => self.job.tag_output = true,
             "timestamp-output" => self.job.timestamp_output = true,
             "outfile-pattern" | "outfile" => self.job.output_files[0] = Some(self.pattern(name)?),
@@ -484,7 +484,10 @@ impl Parser {
                 let accepted = known.ok_or_else(|| unknown(other))?;
                 let values = accepted.values;
                 if let Some(note) = accepted.note {
-                    self.job.notes.push(format!("-{other} does nothing here: {note}"));
+                    let note = format!("-{other} does nothing here: {note}");
+                    if !self.job.notes.contains(&note) {
+                        self.job.notes.push(note);
+                    }
                 }
                 for _ in 0..values {
                     self.value(name)?;

@@ -259,7 +259,7 @@ fn refused(path: &Path, error: &io::Error) -> Failure {
     }
 }
 
-/// Our own libraries come first, so that programs compiled elsewhere against `libmpi_abi.so.1` or `libmpi.so.12` find
+/// Our own libraries come first, so that programs compiled elsewhere against `libmpi_abi.so.1`, `libmpi.so.12` or `libmpi.so.40` find
 /// them. `None` if `mpiexec` does not stand in an installed prefix.
 pub fn library_path(own: Option<&Path>, inherited: Option<OsString>) -> Option<OsString> {
     let prefix: PathBuf = own?.parent()?.parent()?.into();

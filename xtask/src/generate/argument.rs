@@ -151,7 +151,7 @@ fn logical(procedure: &Procedure, parameter: &Parameter, name: &str, body: &mut 
     Ok(())
 }
 
-/// A file's handle, an address in both ABIs.
+/// A file's handle, an address in all ABIs.
 fn file(parameter: &Parameter, name: &str, body: &mut Body) -> Result<()> {
     if parameter.direction == Direction::In {
         writeln!(body.before, "let {name} = A::file_in({name}).resolve({name:?})?;")?;
@@ -532,7 +532,7 @@ fn word(kind: &str) -> Option<&'static str> {
     })
 }
 
-/// Integers that mean the same in both ABIs and are 32 bits in the typed procedure.
+/// Integers that mean the same in all ABIs and are 32 bits in the typed procedure.
 fn is_plain(kind: &str) -> bool {
     [
         "ARRAY_LENGTH",

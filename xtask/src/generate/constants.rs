@@ -75,6 +75,9 @@ fn unnamed(kinds: &[&str]) -> i64 {
 }
 
 const MPI_ERR_OTHER: i64 = 16;
+const MPI_ERR_ARG: i64 = 13;
+/// In the standard ABI; the others are the same there and in Open MPI's.
+const MPI_ERR_ERRHANDLER: i64 = 61;
 const MPI_UNDEFINED: i64 = -32766;
 
 pub fn render(standard: &Standard) -> Result<String> {
@@ -152,10 +155,17 @@ fn both_ways(abi: &str, pairs: &[(i64, i64)], all: &[i64], unnamed: Option<i64>,
         writeln!(text, "{canonical} => {own},")?;
     }
     if let Some(unnamed) = unnamed {
+        if unnamed == MPI_ERR_OTHER {
+            writeln!(
+                text,
+                "// An argument was wrong, at least.\n{MPI_ERR_ERRHANDLER} => {MPI_ERR_ARG},"
+            )?;
+        }
         let without = all
             .iter()
             .copied()
             .filter(|value| !pairs.iter().any(|(canonical, _)| canonical == value))
+            .filter(|value| unnamed != MPI_ERR_OTHER || *value != MPI_ERR_ERRHANDLER)
             .collect();
         let without = ranges(without);
         if !without.is_empty() {

@@ -410,8 +410,10 @@ impl Word for ErrorClass {
             1016 => 66,
             1017 => 65,
             1018 => 67,
+            // An argument was wrong, at least.
+            61 => 13,
             // There is no name for them.
-            61..=62 | 1002 | 1004 => 16,
+            62 | 1002 | 1004 => 16,
             other => other,
         }
     }

@@ -69,7 +69,11 @@ pub const OPTIONS: &[Row] = &[
         "WHAT",
         "none (default: placement is the kernel's), core, core:N, hwthread, l2, l3, numa, socket: each rank in turn gets one",
     ),
-    row(&["report-bindings"], "", "say which CPUs each rank may use"),
+    row(
+        &["report-bindings", "display-map"],
+        "",
+        "say which CPUs each rank may use",
+    ),
     row(
         &["l", "tag-output", "prepend-rank"],
         "",
@@ -162,6 +166,10 @@ const fn noted(name: &'static str, values: usize, note: &'static str) -> Accepte
     }
 }
 
+/// Parameters of Open MPI, in the launcher's words.
+const PARAMETERS: &str =
+    "Open MPI's parameters are none of this library's; isthmus info lists the tunables that --set NAME=VALUE sets";
+
 /// Options of other launchers that change nothing here.
 pub const ACCEPTED: &[Accepted] = &[
     accepted("oversubscribe", 0),
@@ -186,10 +194,10 @@ pub const ACCEPTED: &[Accepted] = &[
     ),
     accepted("rmk", 1),
     accepted("iface", 1),
-    accepted("mca", 2),
-    accepted("gmca", 2),
-    accepted("prtemca", 2),
-    accepted("pmixmca", 2),
+    noted("mca", 2, PARAMETERS),
+    noted("gmca", 2, PARAMETERS),
+    noted("prtemca", 2, PARAMETERS),
+    noted("pmixmca", 2, PARAMETERS),
 ];
 
 /// Every name that is accepted.

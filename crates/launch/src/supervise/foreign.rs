@@ -127,7 +127,7 @@ fn soname(library: &Path) -> String {
     }
 }
 
-/// Whose it is, as far as its name says.
+/// The MPI that a library belongs to, as far as its name tells.
 fn kind(library: &Path) -> &'static str {
     let name = soname(library);
     if name.starts_with("libmpi_abi") {

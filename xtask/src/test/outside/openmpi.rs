@@ -72,13 +72,80 @@ pub fn run(suite: &mut Suite, prefix: &Path) {
         );
     }
     suite.step("Debian's C++ library of Open MPI loads on ours", || cxx(prefix));
+    suite.step("Debian's NetPIPE and HPC Challenge run on our library", || {
+        tools::need(&[Tool::OpenMpiPrograms])?;
+        let mut pipe = mpiexec(prefix, 2);
+        let text = quiet(pipe.args(["NPopenmpi", "-u", "64"]).current_dir(made_folder()?), RUN)?;
+        ensure!(text.contains("67 bytes"), "NetPIPE did not come to its end:\n{text}");
+        hpcc(prefix)
+    });
+}
+
+/// A problem for HPC Challenge that takes seconds.
+const HPCC: &str = "\
+line 1 is not read
+line 2 is not read
+HPL.out
+8
+1
+400
+1
+80
+0
+1
+1
+2
+16.0
+1
+2
+1
+4
+1
+2
+1
+1
+1
+1
+1
+1
+2
+64
+0
+0
+1
+8
+line 32 is not read
+0
+0
+0
+0
+";
+
+fn hpcc(prefix: &Path) -> Result<()> {
+    let folder = made_folder()?;
+    std::fs::write(folder.join("hpccinf.txt"), HPCC).context("cannot write hpccinf.txt")?;
+    let result = folder.join("hpccoutf.txt");
+    // It is written behind what was there.
+    let _ = std::fs::remove_file(&result);
+    let mut run = mpiexec(prefix, 2);
+    quiet(run.arg("hpcc").current_dir(&folder).env("OMP_NUM_THREADS", "1"), RUN)?;
+    let text = std::fs::read_to_string(&result).with_context(|| format!("cannot read {}", result.display()))?;
+    let is_good = text.contains("End of HPC Challenge tests") && text.contains("PASSED") && !text.contains("FAILED");
+    ensure!(is_good, "HPC Challenge is not content:\n{text}");
+    Ok(())
+}
+
+/// The folder of compiled programs and of their files; it is made here.
+fn made_folder() -> Result<PathBuf> {
+    let folder = folder("openmpi");
+    std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    Ok(folder)
 }
 
 const WRAPPER: &str = "/usr/bin/mpicc.openmpi";
 
 fn compiled(wrapper: &str, source: &Path, options: &[&str]) -> Result<PathBuf> {
-    let folder = folder("openmpi");
-    std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let folder = made_folder()?;
     let program = folder.join(source.file_stem().context("a source has a name")?);
     let mut compile = Command::new(wrapper);
     compile.args(options).arg("-w").arg("-o").arg(&program).arg(source);
