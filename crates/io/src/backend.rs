@@ -41,6 +41,9 @@ pub trait Backend: Send + Sync {
     /// Bring what was written to the device.
     fn sync(&self) -> io::Result<()>;
 
+    /// Learn of errors of earlier writes, as far as `close` tells them: file systems on a network write when a descriptor is closed.
+    fn flush(&self) -> io::Result<()>;
+
     /// Try to keep all others, of this process or another, from these bytes: those who write if `exclusive` is false, else all who
     /// lock. `EAGAIN`: somebody has locked them. Does not block.
     fn try_lock(&self, range: Range<u64>, exclusive: bool) -> io::Result<()>;

@@ -122,6 +122,11 @@ impl<B: Backend> Backend for Fault<B> {
         self.inner.sync()
     }
 
+    fn flush(&self) -> io::Result<()> {
+        self.allow(0)?;
+        self.inner.flush()
+    }
+
     fn try_lock(&self, range: Range<u64>, exclusive: bool) -> io::Result<()> {
         self.inner.try_lock(range, exclusive)
     }

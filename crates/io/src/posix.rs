@@ -4,7 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::ops::Range;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, IntoRawFd};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -214,6 +214,15 @@ impl Backend for Posix {
             // A pipe has no device behind it to bring anything to.
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Ok(()),
             other => other,
+        }
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        let copy = self.file.try_clone()?.into_raw_fd();
+        // SAFETY: the descriptor is ours, and nothing uses it after this.
+        match unsafe { libc::close(copy) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
         }
     }
 

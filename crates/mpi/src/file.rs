@@ -98,8 +98,6 @@ pub struct File {
     pointer: AtomicI64,
     shared: Shared,
     is_atomic: AtomicBool,
-    /// Has this process written to it, so that closing it has something to bring to the device?
-    is_written: AtomicBool,
     /// What this process has written since all have synchronised the file, outside atomic mode, where programs are checked.
     written: Mutex<Written>,
     /// A split collective access under way.

@@ -257,6 +257,10 @@ impl Backend for Seen<'_> {
         self.file.sync()
     }
 
+    fn flush(&self) -> io::Result<()> {
+        self.file.flush()
+    }
+
     fn try_lock(&self, range: Range<u64>, exclusive: bool) -> io::Result<()> {
         self.locks.fetch_add(1, Ordering::Relaxed);
         self.file.try_lock(range, exclusive)

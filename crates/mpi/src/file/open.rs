@@ -4,7 +4,7 @@ use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use isthmus_engine::rma::node_of;
@@ -265,7 +265,6 @@ fn finish(
             pointer: AtomicI64::new(at),
             shared,
             is_atomic: AtomicBool::new(false),
-            is_written: AtomicBool::new(false),
             written: Mutex::default(),
             split: Mutex::default(),
             calls: AtomicU32::new(1),
@@ -294,11 +293,11 @@ fn finish(
     made
 }
 
-/// `MPI_File_close`: brings what was written to the device, and closes after all members have called. Collective; blocks until they have, and as
-/// long as the device takes.
+/// `MPI_File_close`: closes after all members have called. Other processes of the machine see the data that were written; `MPI_File_sync` brings
+/// them to the device. Collective; blocks until all members have called.
 ///
 /// # Errors
-/// The handle is null once the file is closed, even if its data did not reach the device or it could not be deleted.
+/// The handle is null once the file is closed, even if the file system tells of an error of an earlier write, or it could not be deleted.
 pub fn file_close(fh: &mut Handle<File>) -> Result<()> {
     let file = fh.resolve("fh")?;
     // The file stays open on all members if one cannot close it. Where a member has died nobody waits for it.
@@ -309,8 +308,8 @@ pub fn file_close(fh: &mut Handle<File>) -> Result<()> {
         true if file.comm.rank() == 0 => {
             std::fs::remove_file(&file.place).map_err(|error| Failure::new("unlink", &error))
         }
-        false if file.is_written.load(Ordering::Relaxed) => whole("fsync", || file.backend.sync()),
-        _ => Ok(()),
+        true => Ok(()),
+        false => whole("close", || file.backend.flush()),
     };
     let left = left.map_err(|failure| file.failed(failure));
     let met = liveness::forgive(file.agree(left.clone()));

@@ -58,7 +58,6 @@ impl Access {
 
     fn run_alone(self) -> (Ended, Back) {
         let hints = self.file.hints();
-        self.file.is_written.fetch_or(self.writes, Ordering::Relaxed);
         let access = isthmus_io::independent::Access {
             file: &*self.file.backend,
             view: &self.seen.view,
@@ -118,7 +117,6 @@ impl Access {
                 return (Err(error), memory);
             }
             let hints = file.hints();
-            file.is_written.fetch_or(writes, Ordering::Relaxed);
             let part = Part {
                 file: &*file.backend,
                 path: &file.path,

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 use super::mapping::Links;
-use super::{Shape, MemberTerms, Topology, tell};
+use super::{MemberTerms, Shape, Topology, tell};
 use crate::coll::{alltoall, alltoallv, check};
 use crate::comm::Comm;
 use crate::counts::Counts;
