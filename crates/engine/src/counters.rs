@@ -11,7 +11,7 @@ pub type Observer = fn(&Counter, u64);
 
 static OBSERVER: OnceLock<Observer> = OnceLock::new();
 
-/// Who is told of the counters that are [watched](Counter::watch). The first one given stays.
+/// The observer of counters that are [watched](Counter::watch). The first one given stays.
 pub fn observe(observer: Observer) {
     OBSERVER.get_or_init(|| observer);
 }
@@ -122,7 +122,7 @@ table! {
     RMA_LOCKED_REGIONS = "rma_locked_regions", "Regions of any rank that this rank made go over from atomic instructions to locks, by a long accumulate.";
     RMA_CALLS = "rma_calls", "One-sided operations, or pieces of them, that asked their target for help, since single copies are refused.";
     RMA_SERVED = "rma_served", "One-sided operations of others that this rank helped.";
-    SPINS = "spins", "Times this rank, which has a CPU of its own, had looked 64 times in vain and went on looking.";
+    SPINS = "spins", "Times this rank, which has a CPU of its own, had polled 64 times without success and went on polling.";
     YIELDS = "yields", "Times this rank, which shares CPUs with others of its job or waits for another node, yielded its CPU, since nothing came.";
     MOVES = "moves", "Times this rank left a CPU on which another rank of its job was.";
     FENCES = "fences", "Times this rank fenced all processes, before a sleep or to look at another ring: a system call (membarrier).";

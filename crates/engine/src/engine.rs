@@ -44,7 +44,7 @@ pub(crate) static ENGINE: Guarded<Option<Engine>> = Guarded::new(None);
 pub(crate) struct Engine {
     pub segment: &'static Segment,
     pub me: u32,
-    /// Looked at in each round: who has rung for us, and whether there are failures or revocations to learn of.
+    /// Read in each round: which peers have rung, and whether there are failures or revocations to learn of.
     bitmap: &'static [AtomicU64],
     attention: &'static AtomicU64,
     pub memory: Memory,
@@ -53,7 +53,7 @@ pub(crate) struct Engine {
     pub ops: Ops,
     pub matching: Matching,
     pub transfers: Transfers,
-    /// Who will probably be heard next: whom we heard last, or wait for.
+    /// The peer that will probably be heard next: heard last, or awaited.
     awaited: Awaited,
     /// What the wait that is under way is for, as far as its caller has said. For people who ask.
     pub(crate) cause: Cause,
@@ -207,7 +207,7 @@ impl Engine {
         self.segment.slot(self.me)
     }
 
-    /// Who will probably be heard next is this one, until somebody else is heard.
+    /// This peer will probably be heard next, until another is heard.
     pub fn await_peer(&mut self, peer: u32) {
         self.awaited = Awaited::only(peer);
         self.cause = match self.cause {
@@ -236,7 +236,7 @@ impl Engine {
         }
     }
 
-    /// Whom an operation waits for that is not complete, if it is for somebody in particular on this node.
+    /// The peer that an incomplete operation waits for, if it is a particular one on this node.
     #[inline]
     fn is_with(&self, op: OpId) -> Option<u32> {
         let op = &self.ops[self.ops.find(op)?];
@@ -250,7 +250,7 @@ impl Engine {
     }
 
     /// Where ranks take turns: have those who will probably be heard next got a CPU, as far as they know themselves? Not asked where some
-    /// have one to themselves: those have theirs always, and wait for the ones that share (docs/decisions/0030).
+    /// have one to themselves: those have theirs always, and wait for the ones that share (docs/decisions/0020).
     pub fn turn_of_awaited(&self) -> Turn {
         let few_looks = || (occupancy::sharing() == Cpus::PartlyShared) && Rule::FewLooks.holds();
         if self.awaited.peers().is_empty() || !Rule::AtWork.holds() || few_looks() {

@@ -27,7 +27,7 @@ pub enum Error {
     /// A one-sided operation names bytes that its region does not have.
     #[error("bytes {from} to {} are not among the {length} bytes that process {peer} exposes", .to.saturating_sub(1))]
     OutOfRange {
-        /// Whose region.
+        /// The region's owner.
         peer: u32,
         /// First byte.
         from: u64,
@@ -36,12 +36,12 @@ pub enum Error {
         /// Bytes of the region.
         length: u64,
     },
-    /// What was to name a region of a peer does not.
+    /// A key names no region of a peer.
     #[error("no region of process {peer}: {why}")]
     BadKey {
-        /// Who was said to have it.
+        /// The alleged owner.
         peer: u32,
-        /// What is wrong.
+        /// The mistake.
         why: &'static str,
     },
     /// The arguments of a one-sided operation contradict each other.
@@ -56,7 +56,7 @@ pub enum Error {
     /// Memory of a peer can be reached by nothing.
     #[error("the memory of process {peer} cannot be reached: {why}")]
     Unreachable {
-        /// Whose.
+        /// Its owner.
         peer: u32,
         /// Why, and what to do.
         why: String,

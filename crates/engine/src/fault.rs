@@ -1,4 +1,4 @@
-//! What is to go wrong in this process, for tests (`ISTHMUS_FAULT`).
+//! Injected faults of this process, for tests (`ISTHMUS_FAULT`).
 
 use std::sync::OnceLock;
 
@@ -31,7 +31,7 @@ pub(crate) fn damage_frame(frame: &mut [u8]) {
     }
 }
 
-/// What is to go wrong in this process.
+/// The injected faults of this process.
 #[inline]
 pub(crate) fn plan() -> Option<&'static Plan> {
     static PLAN: OnceLock<Option<Plan>> = OnceLock::new();

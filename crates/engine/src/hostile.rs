@@ -38,7 +38,7 @@ trait Choices {
     }
 }
 
-/// What a fuzzer gives: one byte for a small choice, more where they say so. Zero for ever in the end.
+/// A fuzzer's input: one byte for a small choice, more where they say so. Zeros after its end.
 struct Bytes<'a>(&'a [u8]);
 
 impl Choices for Bytes<'_> {

@@ -74,7 +74,7 @@ pub mod layout {
     pub use isthmus_transfer::{Layout, Level, Span};
 }
 
-/// Who we are. Valid after [`boot`].
+/// This process. Valid after [`boot`].
 pub fn world() -> &'static World {
     membership::own::world().expect("MPI procedures check that the engine has booted")
 }
@@ -147,7 +147,7 @@ impl Entered {
     }
 
     /// The caller will be busy elsewhere while the receive waits: let its sender write into the buffer meanwhile, if the
-    /// receive is a large one from somebody in particular. Does not block.
+    /// receive is a large one from a particular peer. Does not block.
     pub fn advertise(&mut self, op: OpId) {
         let engine = self.engine();
         if let Some(op) = engine.ops.find(op) {
@@ -253,7 +253,7 @@ impl Entered {
         (op.owner == Owner::User).then(|| (op.stage == ops::Stage::Complete).then_some(&op.outcome))
     }
 
-    /// What is waited for is these operations, as far as they are not complete: whom they are with will probably be heard next. Only where
+    /// Wait for these operations, as far as they are not complete: their peers will probably be heard next. Only where
     /// ranks share CPUs does that matter.
     #[inline]
     pub fn await_operations(&mut self, ops: impl IntoIterator<Item = OpId>) {
@@ -416,7 +416,7 @@ impl Entered {
         Ok(engine.ops.id(op))
     }
 
-    /// Move whatever can move, except user code. Never blocks. For those who wait for what has moved already; others
+    /// Move whatever can move, except user code. Never blocks. For callers that wait for earlier events; others
     /// [`poll`](Self::poll).
     pub fn progress(&mut self) {
         self.engine().progress();

@@ -1,4 +1,4 @@
-//! Membership: who takes part in the job, where they are, and who has failed.
+//! Membership: the ranks of the job, their places, and failures.
 //!
 //! Owns boot and the connection to the launcher, the places of ranks on the machine, process failures, revocation, agreement, and
 //! calls that a rank could not do its part of. It knows nothing of protocols.

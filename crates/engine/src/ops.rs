@@ -42,7 +42,7 @@ pub enum Stage {
     Complete,
 }
 
-/// Who will ask how an operation went.
+/// The owner of an operation's outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
     /// The call that started it, or what that call has left behind.
@@ -66,7 +66,7 @@ pub struct Op {
     pub next: u32,
     pub previous: u32,
     generation: u32,
-    /// Sends: whom it goes to. Receives whose message comes in pieces or by rendezvous: whom it comes from.
+    /// Sends: the receiver. Receives of messages in pieces or by rendezvous: the sender.
     pub to: u32,
     pub owner: Owner,
     /// The user's buffer.
@@ -81,7 +81,7 @@ pub struct Op {
     pub effort: Option<Effort>,
     /// If the message does not lie in a row at one end: when it began.
     pub began: Option<Duration>,
-    /// The way that was chosen. One that fails is to blame for what the rest takes, too.
+    /// The way that was chosen. The time of the rest counts for one that fails, too.
     pub way: Way,
     /// Announced sends: the descriptor.
     pub descriptor: Option<Offset>,
@@ -170,7 +170,7 @@ impl Ops {
         OpId(self.slots[index as usize].generation << INDEX_BITS | (index + 1))
     }
 
-    /// Who asks for a live operation from now on.
+    /// The owner of a live operation from now on.
     #[inline]
     pub fn set_owner(&mut self, id: OpId, owner: Owner) {
         debug_assert!(self.find(id).is_some());

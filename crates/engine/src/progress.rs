@@ -4,7 +4,7 @@
 //! on in the background of any call.
 //!
 //! Offers: [`gate`] (enter), [`wait`] and [`waiters`] (wait until something has happened), [`background`], [`attend`] (a thread that serves
-//! ranks on other nodes while the program computes), [`see_off`] (what calls leave behind), [`placement`] (ranks leave CPUs that they share),
+//! ranks on other nodes while the program computes), [`see_off`] (first frames of calls), [`placement`] (ranks leave CPUs that they share),
 //! [`few_awake`] (when ranks that share CPUs do not).
 
 pub(crate) mod attend;

@@ -71,7 +71,7 @@ pub struct Outcome {
     pub revoked: bool,
 }
 
-/// Who this process is within its job.
+/// This process's place in its job.
 #[derive(Debug, Clone)]
 pub struct World {
     /// Our rank in the job.

@@ -7,7 +7,7 @@ use isthmus_os::process;
 
 use crate::tunables::speaks_for_job;
 
-/// What is warned of. Its number is that of its bit in the job's memory.
+/// A warning. Its number is that of its bit in the job's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Warning {
     /// Single copies are refused.

@@ -45,7 +45,7 @@ pub trait Attach: Debug + Send + Sync {
 #[derive(Debug)]
 pub struct Attached<A: Attach> {
     how: A,
-    /// Address here, by address there. Whoever copies holds the lock.
+    /// Address here, by address there. A copying thread holds the lock.
     windows: Mutex<HashMap<u64, usize>>,
 }
 

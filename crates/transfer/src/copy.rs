@@ -1,7 +1,7 @@
 //! Copying within one address space, for memory that another processor will read next or has written last.
 //!
 //! Which instructions do that best depends on the processor, and between some pairs of processors on the length, by
-//! factors (docs/decisions/0008, 0009). So there are three ways; who streams through a ring learns which pays.
+//! factors (docs/decisions/0009). So there are three ways; a receiver through a ring learns which pays.
 
 /// Instructions that copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -35,7 +35,7 @@ use crate::transfer::{Direction, Interrupted, Transfer};
 /// By which rules name the ring.
 const RING: &str = "ring";
 
-/// What is to go wrong in this process, and when. Calls are counted over all peers.
+/// The injected faults of this process, and their times. Calls are counted over all peers.
 #[derive(Debug, Default)]
 pub struct Plan {
     rules: Vec<Rule>,
@@ -77,7 +77,7 @@ enum Kind {
 pub struct Unclear {
     /// The rule.
     pub rule: String,
-    /// What is wrong with it.
+    /// The mistake.
     pub why: String,
 }
 

@@ -154,7 +154,7 @@ mod tests {
         let (told, hear) = mpsc::channel();
         let copy = move |range: std::ops::Range<u64>| {
             let (there, here) = (Layout::contiguous(source, LENGTH), Layout::contiguous(target, LENGTH));
-            // SAFETY: both are ours for ever, and as long as we say.
+            // SAFETY: both are ours without limit, and of the given length.
             unsafe { crate::cma::tests::myself().pull(&there, &here, range) }
         };
         let halves = [0..LENGTH / 2, LENGTH / 2..LENGTH].map(|range| {

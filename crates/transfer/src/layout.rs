@@ -148,11 +148,11 @@ pub struct Run {
     pub count: u64,
 }
 
-/// A place in a layout's stream. Addresses wrap: whoever uses them checks them.
+/// A place in a layout's stream. Addresses wrap: users check them.
 #[derive(Debug, Clone)]
 pub struct Cursor<'a> {
     layout: Layout<'a>,
-    /// What is left of the block we are in; empty at the end of the stream.
+    /// The rest of the current block; empty at the end of the stream.
     current: Span,
     /// Index of the block after it.
     next: u64,
@@ -163,7 +163,7 @@ pub struct Cursor<'a> {
 }
 
 impl Cursor<'_> {
-    /// What is left of the block we are in: never empty before the end of the stream.
+    /// The rest of the current block: never empty before the end of the stream.
     #[inline]
     pub fn block(&self) -> Span {
         Span {

@@ -21,7 +21,7 @@ use crate::layout::Layout;
 use crate::local;
 use crate::transfer::{self, Interrupted, Shape, Transfer};
 
-/// What it is called in errors: there is no system call to blame.
+/// What it is called in errors: there is no system call to name.
 const CALL: &str = "mapped copy";
 
 /// Memory that this process and its peers map.

@@ -1,5 +1,5 @@
 //! Copies of rows of one length between places at even distances, by loops made for the length: sections of arrays, whose rows may be
-//! single elements, where everything but the load and the store is too much (docs/decisions/0080).
+//! single elements, where everything but the load and the store is too much (docs/decisions/0009).
 
 use std::ptr::{with_exposed_provenance, with_exposed_provenance_mut};
 

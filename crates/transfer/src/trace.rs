@@ -16,7 +16,7 @@ pub struct Event {
     pub mechanism: &'static str,
     /// Which way.
     pub direction: Direction,
-    /// What was to be moved.
+    /// The range to move.
     pub shape: Shape,
     /// How long it took.
     pub took: Duration,

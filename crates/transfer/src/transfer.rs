@@ -112,7 +112,7 @@ pub struct Interrupted {
     pub error: Error,
 }
 
-/// What an error means for those who have to go on.
+/// The meaning of an error for the fallback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
     /// The machine does not let us do this with this peer: later calls will fail, too.

@@ -1,13 +1,13 @@
 //! Cells: memory for the payload of one message, which changes hands with the message.
 //!
 //! The lines of a ring are written by one side and read by the other, so each has to come back before it is written
-//! again. A cell is answered in: who has read a message owns its cell, and writes its own next message to that peer into
+//! again. A cell is answered in: the reader of a message owns its cell, and writes its own next message to that peer into
 //! it, whose lines are in this CPU's cache by then. So each line crosses once a message, and not twice
-//! (docs/decisions/0022).
+//! (docs/decisions/0007).
 //!
 //! # Whose it is
-//! A cell belongs to who made it, and from the record on that says that the message is whole to who takes that record. It
-//! stays between those two. Nobody waits for one: who has none sends through the ring, so what flows in one direction only
+//! A cell belongs to its maker, and from the record on that says that the message is whole to the receiver of that record. It
+//! stays between those two. No rank waits for one: a rank without a cell sends through the ring, so what flows in one direction only
 //! does, but for its first message.
 //!
 //! Nobody but its owner touches a cell, and what a peer wrote about one is range-checked where it arrives (law 6).

@@ -138,7 +138,7 @@ impl Channels {
         self.backlog.is_empty()
     }
 
-    /// The peer at this place of those for whom something waits.
+    /// The peer at this place among the peers with waiting records.
     pub fn backlogged(&self, at: usize) -> Option<u32> {
         self.backlog.get(at).copied()
     }
@@ -199,7 +199,7 @@ impl Channels {
         }
     }
 
-    /// The peer at this place of those that are polled.
+    /// The peer at this place among the polled ones.
     #[inline]
     pub fn polled(&self, at: usize) -> Option<u32> {
         self.polled.get(at).copied()
@@ -296,7 +296,7 @@ impl Channels {
         }
         if self.polled.len() >= POLLED_RINGS {
             self.knocks += 1;
-            // Whoever has not had its turn in a round of all with all is not silent.
+            // A peer that has not had its turn in an all-to-all round is not silent.
             if self.knocks < RUNG_BEFORE_POLLED.max(4 * self.opened) {
                 return false;
             }
@@ -328,7 +328,7 @@ impl Channels {
         }
     }
 
-    /// The place of one of those that are polled from whom nothing has come since this was asked last.
+    /// The place of a polled peer from which nothing has come since the last such call.
     fn find_silent(&mut self) -> Option<usize> {
         let mut silent = None;
         for (at, &peer) in self.polled.iter().enumerate() {
@@ -395,7 +395,7 @@ mod tests {
         assert!(us.polled == [1] && is_polled(&them), "back");
     }
 
-    /// Who is heard from more peers than it looks at leaves the others to their doorbells, and fences nobody for each message.
+    /// A rank that receives from more peers than it polls leaves the others to their doorbells, and does not fence for each message.
     #[test]
     fn where_all_talk_with_all_the_same_are_polled() {
         const RANKS: u32 = POLLED_RINGS as u32 + 3;

@@ -142,7 +142,7 @@ impl Inbound {
         next.set_wishes(self.wishes);
         // Everything in the old ring is taken; from now on it is its owner's.
         let left = std::mem::replace(&mut self.ring, next).leave(last);
-        // Only the first ring is ever come back to; a large one that is met again was made anew for somebody else between.
+        // Only the first ring is ever come back to; a large one that is met again was made anew for another pair between.
         if self.at == self.first_at {
             self.first = Some(left);
         }

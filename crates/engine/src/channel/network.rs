@@ -78,7 +78,7 @@ pub(crate) struct Network {
     unreached: Vec<u32>,
     /// Stand-ins of peers' descriptors, by their offset.
     pub proxies: HashMap<u64, Proxy>,
-    /// Announced messages of ours that their receivers may read, by descriptor: whose, and what is registered.
+    /// Announced messages of ours that their receivers may read, by descriptor: the receiver, and the registration.
     exposed: HashMap<u64, (u32, Exposed)>,
     /// Keys of what will be.
     keys: Vec<u64>,
@@ -135,7 +135,7 @@ pub(crate) struct Link {
     come_before: u64,
     /// What tells that frames are lost that nobody gives back.
     liveness: Liveness,
-    /// What is known as long as there was none, once something was to go.
+    /// The state of connecting, before the first connection.
     reaching: Option<Reaching>,
     /// What the provider has taken: frames, and pieces of reads and writes. Wraps.
     begun: u32,
@@ -251,7 +251,7 @@ impl Pace {
 }
 
 impl Link {
-    /// Must frames that came back go again? Not if they carry nothing but credit to somebody who may have left: they go before the next
+    /// Must frames that came back go again? Not if they carry nothing but credit to a peer that may have left: they go before the next
     /// that does.
     fn must_go_again(&self) -> bool {
         !self.again.is_empty() && (!self.broken || self.again.values().any(|frame| frame.len() > frame::HEADER))
@@ -405,7 +405,7 @@ impl Network {
         if self.has_reads_to_start() || self.has_one_sided_to_start() || !self.endpoint.may_sleep() {
             return true;
         }
-        // What is armed first is told of what came before.
+        // A watch that is armed first reports earlier events.
         !self.watch.as_ref().is_some_and(Watch::arm)
     }
 }

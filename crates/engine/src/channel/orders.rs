@@ -33,7 +33,7 @@ pub(crate) struct Known {
     pub record: Advertised,
 }
 
-/// What has left to one peer, and what it has advertised to us. Counts wrap.
+/// Messages sent to one peer, and its adverts to us. Counts wrap.
 #[derive(Debug, Default)]
 pub(crate) struct Orders {
     eager: u32,
@@ -225,7 +225,7 @@ mod tests {
         assert_eq!(orders.pair().map(|(op, _)| op), Some(OpId(2)));
     }
 
-    /// Against what matching does, for random traffic: whoever is told that it gets a receive is the one that does.
+    /// Against what matching does, for random traffic: the message that is told to get a receive gets it.
     #[test]
     fn what_is_paired_is_what_matches() {
         let mut state = 7u64;
@@ -236,7 +236,7 @@ mod tests {
         let mut paired = 0;
         for _ in 0..20_000 {
             let mut orders = Orders::default();
-            // What was sent: its tag, and the operation if it was announced.
+            // Sent messages: tag, and the operation if it was announced.
             let mut sent: Vec<(i32, Option<OpId>)> = Vec::new();
             let (mut taken, mut arrived) = (Vec::new(), 0);
             let tag = any(2) as i32;

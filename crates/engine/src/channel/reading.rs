@@ -45,7 +45,7 @@ impl Reading {
         match self {
             Self::Single => is_first || is_more,
             Self::Contiguous => is_first,
-            // What lies in a cell does not fill the ring.
+            // Payload in a cell does not fill the ring.
             Self::ProgressPost => {
                 handler == Some(Handler::EagerFirst)
                     && body.split::<EagerFirst>().is_none_or(|(first, _)| first.total <= ring)

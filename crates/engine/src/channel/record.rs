@@ -10,7 +10,7 @@ use crate::memory::buffer::Buffer;
 use crate::memory::payload::Payload;
 use crate::memory::staging::copy_from_others;
 
-/// Who handles a record. The numbers are part of the layout version.
+/// The handler of a record. The numbers are part of the layout version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Handler {
@@ -178,7 +178,7 @@ pub struct ReadyToSend {
 }
 
 impl ReadyToSend {
-    /// A flag: all of it lies beside the descriptor, too.
+    /// A flag: all of it is next to the descriptor, too.
     pub const BESIDE: u32 = 1 << 30;
 
     /// A flag, between nodes: the network reads it out of the sender's memory, by the key in `place`.

@@ -26,7 +26,7 @@ fn is_far(last: &Cache) -> bool {
 }
 
 /// Where ranks take turns on the CPUs, at most so much that all rings together have a quarter of the last cache: what is shown
-/// then still lies there when the reader's turn comes (docs/decisions/0023). With more than two to a CPU half of what a rank alone
+/// then still lies there when the reader's turn comes (docs/decisions/0009). With more than two to a CPU half of what a rank alone
 /// has: the rings of all that take turns there go through its own cache (measured in docs/numbers/).
 fn oversubscribed_share(alone: u64, last_cache: u64, ranks: u32, cpus: u32) -> u64 {
     let share = last_cache / 4 / u64::from(ranks.max(1));

@@ -1,4 +1,4 @@
-//! What a receiver wishes of its sender: a word beside the ring's credit, with a field for each size class: how longer messages are to
+//! A receiver's hints to its sender: a word beside the ring's credit, with a field for each size class: how longer messages are to
 //! be copied into the ring.
 
 use crate::limits::{ASKED_CLASSES, LEARNED_CLASSES};
@@ -11,7 +11,7 @@ pub const CLASSES: usize = LEARNED_CLASSES;
 const WISHED: usize = ASKED_CLASSES;
 const _: () = assert!(2 * WISHED <= u32::BITS as usize);
 
-/// What the receiver wishes for a message of `length` bytes, by the word that it wrote.
+/// The receiver's hint for a message of `length` bytes, by the word that it wrote.
 pub fn wish(wishes: u32, length: usize) -> Copying {
     match wishes >> wish_shift(length as u64) & 3 {
         0 => Copying::usual(),
@@ -19,7 +19,7 @@ pub fn wish(wishes: u32, length: usize) -> Copying {
     }
 }
 
-/// `wishes` with another one for messages of `length` bytes.
+/// The word with another hint for messages of `length` bytes.
 pub fn with_wish(wishes: u32, length: u64, copying: Copying) -> u32 {
     let shift = wish_shift(length);
     wishes & !(3 << shift) | (copying as u32 + 1) << shift
@@ -29,7 +29,7 @@ fn wish_shift(length: u64) -> u32 {
     2 * class(length).min(WISHED - 1) as u32
 }
 
-/// What of `wishes` is about ways through the ring.
+/// The hints about ways through the ring.
 pub fn ring_wishes(wishes: u32) -> u32 {
     wishes & ((1 << (2 * WISHED)) - 1)
 }

@@ -1,4 +1,4 @@
-//! Records that arrive: whose rings are looked at, and who handles what.
+//! Records that arrive: polling rings, and dispatch to handlers.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::types::ContextId;
 
 /// So long one stays for which there is no memory: what frees some, or the receive, may be behind it.
 const REFUSED_LONG: Duration = Duration::from_secs(10);
-/// Who waits looks more often than that.
+/// A waiting rank polls more often than that.
 const REFUSED_AGAIN: Duration = Duration::from_secs(1);
 
 /// Longer messages that came before their receives. They stay in their rings for a while: often the receive is about to be
@@ -164,7 +164,7 @@ impl Engine {
                 let announce_only = self.matching.announce_only();
                 let inbound = self.channels.inbound_mut(peer).expect("a ring does not go away");
                 if !to.is_some_and(|to| inbound.switch(self.segment, record, to, announce_only)) {
-                    // Nothing can come from this peer any more; somebody would wait for it for ever.
+                    // Nothing can come from this peer any more; a wait for it would not end.
                     let why = format!(
                         "isthmus: rank {}: rank {peer} goes on in a ring that is not there",
                         self.me

@@ -1,11 +1,11 @@
 //! Calls of a group that a member has given up, since its memory was refused: the others must not wait for its part.
 //!
-//! A call is a message space and a tag. Who gives one up says so to the others in a record. It needs no memory but the ring;
+//! A call is a message space and a tag. A rank that fails one tells the others in a record. It needs no memory but the ring;
 //! where there is none yet, and none can be had, the inbox word in which the ring's place would stand takes the record
-//! instead: a *notice*, which the other side takes out. Notices for whom the word is not free wait here, and come along
+//! instead: a *notice*, which the other side takes out. Notices whose word is not free wait here, and come along
 //! with the ring if one can be made after all.
 //!
-//! What is under way between two that live ends by itself. What else a call has started its layer withdraws when it sees
+//! Pending messages between two live ranks end by themselves. Other operations of a call are withdrawn by its layer when it sees
 //! that the call [is given up](Entered::has_call_failed); so it is at whoever comes to the call later.
 
 use std::sync::atomic::Ordering;
@@ -119,7 +119,7 @@ impl Entered {
         self.engine().fail_call(context, tag, members);
     }
 
-    /// Has a member of its group given this call up? Whoever asks has seen [`crate::fault_events`].
+    /// Has a member of its group failed this call? The caller has seen [`crate::fault_events`].
     #[inline]
     pub fn has_call_failed(&mut self, context: ContextId, tag: i32) -> bool {
         self.engine().membership.failed_calls.contains(context, tag)

@@ -78,7 +78,7 @@ impl Engine {
         fault_events() != before
     }
 
-    /// What came from other nodes.
+    /// Reports from other nodes.
     fn hear_launcher(&mut self) {
         for said in launcher::heard() {
             match said {
@@ -127,7 +127,7 @@ impl Engine {
         }
     }
 
-    /// What waits for room on the way to a dead process, and what it has of ours.
+    /// Records that wait for room on the way to a dead process, and our memory that it holds.
     fn forget_channels(&mut self, peer: u32) {
         self.channels.forget(&mut self.memory.arena, peer);
         self.membership.failed_calls.take_back_notices(peer);

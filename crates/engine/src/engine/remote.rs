@@ -1,4 +1,4 @@
-//! What comes from other nodes: frames, whose records go to the handlers that rings have.
+//! Input from other nodes: frames, whose records go to the handlers that rings have.
 
 use isthmus_fabric::{Event, Frame};
 use isthmus_os::epoll::Once;
@@ -12,9 +12,9 @@ use crate::engine::Engine;
 use crate::membership::control::Nonce;
 use crate::membership::launcher;
 
-/// The network is looked at so often in vain before what a dead process sent counts as taken: a look may move something without an event.
+/// The network is polled so often without success before messages of a dead process count as taken: a look may move something without an event.
 const LAST_LOOKS: u32 = 4;
-/// At most so many looks in a row may find frames of other peers only: those may stream for ever. Each look lets the provider read all connections.
+/// At most so many looks in a row may find frames of other peers only: those may stream without end. Each look lets the provider read all connections.
 const LAST_LOOKS_AMONG_OTHERS: u32 = 64;
 /// Frames taken in one round.
 const BURST: usize = 16;
@@ -193,7 +193,7 @@ impl Engine {
         let link = network.link(peer);
         link.ahead.insert(prefix.sequence, bytes);
         let come = link.frames_come;
-        // Who asks has not heard of it: what said so may be lost, too.
+        // The asking peer does not know of it: that frame may be lost, too.
         if link.unproven.is_new_gap(come) | (prefix.flags & frame::ASKS != 0) {
             link.owes = true;
             self.channels.send_remote(peer);
@@ -318,7 +318,7 @@ impl Engine {
     /// Handle whatever has come from a peer that has failed.
     pub fn take_all_remote(&mut self, peer: u32) {
         self.take_frames();
-        // What was held may begin to be read.
+        // Held messages may begin to be read.
         self.handle_held_of(peer);
         self.end_reads(peer);
     }
@@ -398,7 +398,7 @@ impl Engine {
         }
     }
 
-    /// What this peer sent cannot be true: somebody would wait for it for ever.
+    /// This peer's record cannot be true: a wait for it would not end.
     pub(crate) fn end_over(&self, peer: u32, what: &str) -> ! {
         let why = format!("isthmus: rank {}: rank {peer}, on another node, sends {what}", self.me);
         self.abort(1, &why)

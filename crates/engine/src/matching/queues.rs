@@ -1,6 +1,6 @@
-//! Who gets a message: posted receives and unexpected messages (MPI-5.0 §3.5).
+//! Matching: posted receives and unexpected messages (MPI-5.0 §3.5).
 //!
-//! What is waited for is hashed, so that it costs the same among thousands. There are four kinds of receive, by which of
+//! Posted and unexpected entries are hashed, so that it costs the same among thousands. There are four kinds of receive, by which of
 //! source and tag are wildcards, and each kind hashes on what is left: a message looks at one bin of each kind of which
 //! a receive is posted, and goes to the receive that was posted first. No wildcard posted, no bin looked at.
 //!
@@ -756,7 +756,7 @@ mod tests {
                     assert_eq!(found, Some(model.remove(at)), "round {round}");
                 }
                 assert_eq!(unexpected.find(wanted(None, None)), None);
-                assert_eq!(unexpected.kept, ONLY_EXACT, "whoever comes next need not pay");
+                assert_eq!(unexpected.kept, ONLY_EXACT, "the next receive need not pay");
             }
         }
     }

@@ -27,7 +27,7 @@ pub struct Consensus {
 pub struct Agreed {
     /// Everybody's values, combined.
     pub value: u32,
-    /// Whoever is among the first so many failures takes no further part.
+    /// Ranks among the first so many failures take no further part.
     pub failures: u32,
     /// A member has failed, and somebody has not acknowledged that.
     pub unacknowledged: bool,

@@ -171,11 +171,11 @@ pub struct Contribution {
     pub turn: u32,
     /// How the values become one.
     pub combine: Combine,
-    /// What is combined.
+    /// The operation.
     pub value: u32,
     /// How many failures, from the first one on, the rank has acknowledged.
     pub acknowledged: u32,
-    /// Who agrees.
+    /// The group.
     pub members: Vec<u32>,
 }
 
@@ -209,7 +209,7 @@ pub struct Revocation {
     pub first: u32,
     /// How many neighbours.
     pub count: u32,
-    /// Who communicates there.
+    /// The ranks that communicate there.
     pub members: Vec<u32>,
 }
 

@@ -50,7 +50,7 @@ impl FailedCalls {
         self.known.retain(|(other, _)| *other != context.0);
     }
 
-    /// `peer`, to whom there is no ring, must be told of this call.
+    /// `peer`, to which there is no ring, must be told of this call.
     pub fn add_notice(&mut self, peer: u32, context: ContextId, tag: i32) {
         self.notices.push((peer, notice(context, tag)));
     }

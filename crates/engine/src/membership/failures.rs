@@ -45,7 +45,7 @@ pub(crate) const REVOKED: Outcome = Outcome {
 pub(crate) struct Failures {
     /// There are some.
     any: bool,
-    /// Who has failed, by peer; empty while nobody has.
+    /// Failed peers; empty while there are none.
     failed: Vec<bool>,
     /// Entries of the segment's list of failures that are known.
     known: u32,

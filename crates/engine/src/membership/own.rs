@@ -51,7 +51,7 @@ pub(crate) fn fence_needed() -> bool {
     FENCE_NEEDED.load(Ordering::Relaxed)
 }
 
-/// Who we are; `None` before [`boot`].
+/// This process; `None` before [`boot`].
 pub(crate) fn world() -> Option<&'static World> {
     WORLD.get()
 }

@@ -2,7 +2,7 @@
 //! `srun --mpi=pmi2` speak. Lines of `key=value` over a socket whose number is in `PMI_FD`
 //! (<https://wiki.mpich.org/mpich/index.php/PMI_v1_Wire_Protocol>).
 //!
-//! The launcher tells all ranks who can share memory with whom, and the nonce that rank 0 has. The first rank of each node starts
+//! The launcher tells all ranks which of them can share memory, and the nonce that rank 0 has. The first rank of each node starts
 //! `mpiexec --guests`, which hands out the job's memory there and watches over the ranks as `mpiexec` does over its own. Where all are on one node,
 //! the launcher only sees how processes end from then on. Else it also tells how ranks are reached over the network, and ends the job when one dies: the
 //! connection stays until `MPI_Finalize` (docs/decisions/0085).
@@ -160,7 +160,7 @@ impl<S: Read + Write> Open<S> {
         self.ask("cmd=barrier_in", "barrier_out").map(drop)
     }
 
-    /// What was said. Waits for the launcher.
+    /// The answer. Waits for the launcher.
     fn value(&mut self, key: &str) -> Result<String> {
         let line = format!("cmd=get kvsname={} key={key}", self.space);
         self.ask(&line, "get_result")?.value("value")

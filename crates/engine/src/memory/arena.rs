@@ -27,9 +27,9 @@ pub struct Arena {
     /// Those with more room that nobody uses, and where the first one of all is, once there are some.
     roomy: Vec<Offset>,
     first_roomy: Option<Offset>,
-    /// What was released, by length.
+    /// Released memory, by length.
     released: HashMap<u64, Vec<Offset>>,
-    /// Who may refuse what could be had, for tests.
+    /// Refuses available memory, for tests.
     pub plan: Option<&'static Plan>,
 }
 
@@ -47,7 +47,7 @@ impl Arena {
         if let Some(offset) = self.released.get_mut(&length).and_then(Vec::pop)
             && let Some(base) = segment.at(offset, length)
         {
-            // SAFETY: whoever released it vouched that nobody uses it.
+            // SAFETY: its releaser vouched that it is unused.
             unsafe { base.write_bytes(0, length as usize) };
             return Ok(offset);
         }

@@ -12,13 +12,13 @@
 //!             CALLS x Post                128 bytes each, for the first step of a call
 //!             LONG_CALLS x DEPTH x Post   for its later steps
 //! ```
-//! A first step uses the post `call % CALLS` of these, a later one `(call % LONG_CALLS, index % DEPTH)` of those. Who may write
-//! what, and when, stands with these (`isthmus_shm::post`). Who waits does so on the rank's one doorbell, so who posts or finishes
+//! A first step uses the post `call % CALLS` of these, a later one `(call % LONG_CALLS, index % DEPTH)` of those. The rules of
+//! writing are with these (`isthmus_shm::post`). A member waits on its rank's one doorbell, so a member that posts or finishes
 //! rings the others'.
 //!
 //! # Safety
 //! What a peer posts is data: a place is checked against the segment, a length by the reader. A member that dies leaves its
-//! marks where they are; those who wait for it find out as all waits do.
+//! marks where they are; waiting members find out as all waits do.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,7 +30,7 @@ use isthmus_shm::{Offset, Segment};
 use crate::types::Peer;
 use crate::{Entered, Result};
 
-/// Calls of one step that a member may be ahead of another: who shares a CPU with others does so much before it waits (with 8, a
+/// Calls of one step that a member may be ahead of another: a rank that shares a CPU does so much before it waits (with 8, a
 /// reduce-scatter of one double took 2.1 us on 4 ranks of 2 CPUs and 5.1 on 8, and takes 1.2; docs/numbers/).
 const CALLS: u64 = 32;
 /// The same for calls of several steps.
@@ -39,7 +39,7 @@ const LONG_CALLS: u64 = 4;
 const DEPTH: u64 = 4;
 /// Bytes of one member's part.
 const MEMBER: usize = LINE * (1 + CALLS + LONG_CALLS * DEPTH) as usize;
-/// Members in one word of those that have failed.
+/// Members in one word of the set of failed ones.
 const BITS: usize = u64::BITS as usize;
 /// Bits of a step's index in its call.
 const INDEX_BITS: u32 = 20;
@@ -429,14 +429,14 @@ impl Board {
 /// Never: the caller has checked the member.
 #[inline]
 fn progress<'a>(base: NonNull<u8>, member: usize) -> &'a Progress {
-    // SAFETY: whoever has a base checked that all members' parts lie in memory that was taken, which stays mapped; a Progress
+    // SAFETY: the holder of a base checked that all members' parts lie in memory that was taken, which stays mapped; a Progress
     // is only atomics.
     unsafe { base.add(member * MEMBER).cast().as_ref() }
 }
 
 impl Drop for Board {
     fn drop(&mut self) {
-        // Nothing that was to be read by others is left: whoever stages for a board holds it until then.
+        // No data for readers is left: a stager for a board holds it until then.
         self.progress(self.me).leave();
         if self.me == 0 {
             let mut given_up = GIVEN_UP.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,6 +1,6 @@
 //! The user's memory that an operation reads or writes: a row of bytes, or bytes here and there.
 //!
-//! What lies here and there is packed straight into the pieces of a ring and unpacked straight out of them, piece by
+//! Noncontiguous data is packed straight into the pieces of a ring and unpacked straight out of them, piece by
 //! piece, so that both sides work at the same time and nobody holds a copy of the whole message.
 
 use std::ops::Range;
@@ -8,7 +8,7 @@ use std::ops::Range;
 use isthmus_transfer::Layout;
 use isthmus_transfer::copy::{Copying, copy, copy_by};
 
-/// Who is told where the bytes of a message lie.
+/// A visitor of the pieces of a message's bytes.
 pub type Told<'a> = &'a mut dyn FnMut(&Layout<'_>);
 
 /// The bytes of a message that do not lie in a row, as one stream.

@@ -298,7 +298,7 @@ impl Heap {
         let Some(length) = padded.filter(|length| length.checked_add(alignment).is_some()) else {
             return Err(too_much);
         };
-        // What is in the pool is nobody else's.
+        // Memory in the pool has no other owner.
         if length >= LARGE && self.page == PAGE {
             let left = memory::available() / 2;
             if left < length {

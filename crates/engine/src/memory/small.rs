@@ -35,7 +35,7 @@ pub(super) struct Small {
     open: BTreeMap<u64, Vec<u64>>,
 }
 
-/// What comes of giving a block back.
+/// The result of returning a block.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Freed {
     /// It is none of these, or was given back before.

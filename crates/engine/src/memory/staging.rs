@@ -39,11 +39,11 @@ pub struct Staged {
     pub offset: u64,
 }
 
-// SAFETY: the address is of memory in the job segment, which stays mapped, and every thread may write there for whoever
-// took the piece.
+// SAFETY: the address is of memory in the job segment, which stays mapped, and every thread may write there for the
+// owner of the piece.
 unsafe impl Send for Staged {}
 
-/// Who may still read a piece.
+/// The possible readers of a piece.
 #[derive(Debug)]
 struct Readers {
     board: Arc<Board>,
@@ -240,8 +240,8 @@ impl Ring {
         }
     }
 
-    /// Room for a piece. `by_half`: if it was full, once half of it is free. Who is woken then goes through several calls before it waits
-    /// again; else, with 128 ranks on two CPUs, each call ends in as many wakes (docs/decisions/0111).
+    /// Room for a piece. `by_half`: if it was full, once half of it is free. A woken rank then goes through several calls before it waits
+    /// again; else, with 128 ranks on two CPUs, each call ends in as many wakes (docs/decisions/0028).
     fn take(&mut self, length: u64, by_half: bool, readers: impl FnOnce() -> Readers) -> Option<Offset> {
         let length = length.next_multiple_of(128);
         // A piece does not go over the end.
@@ -286,7 +286,7 @@ fn staged(segment: &Segment, offset: Offset, length: usize) -> Staged {
 
 impl Entered {
     /// Memory for `length` bytes, at most [`LONGEST`], that everyone can read until all members of `board` have finished
-    /// `step`. `None`: not yet; who holds it up rings our doorbell. Does not block. For calls that follow each other everywhere.
+    /// `step`. `None`: not yet; the slowest reader rings our doorbell. Does not block. For calls that follow each other everywhere.
     pub fn stage(&mut self, board: &Arc<Board>, step: Step, length: usize) -> Result<Option<Staged>> {
         let engine = self.engine();
         // With one thread all that the ring holds when a call begins is of calls that have ended here. With several, one could wait for what
@@ -303,7 +303,7 @@ impl Entered {
         Ok(taken.map(|offset| staged(engine.segment, offset, length)))
     }
 
-    /// The same for who has waited for long, while another thread's call has what it waits for. There is always some, unless the job has no
+    /// The same for a caller that has waited for long, while another thread's call has what it waits for. There is always some, unless the job has no
     /// more memory.
     pub fn stage_or_spill(&mut self, board: &Arc<Board>, step: Step, length: usize) -> Result<Staged> {
         let engine = self.engine();

@@ -113,7 +113,7 @@ impl Piece {
     /// Map it at `address` too, in place of whatever is there.
     ///
     /// # Safety
-    /// What is there now must be the caller's, and nobody may need it.
+    /// Memory that is there now must be the caller's, and unused.
     pub unsafe fn map_at(&self, address: NonNull<u8>) -> Result<()> {
         // SAFETY: the caller's promise.
         unsafe { self.segment.map_at(Offset(self.at), self.length, address) }?;
@@ -130,7 +130,7 @@ impl Piece {
         if first < end && !self.is_in_pool() {
             let at = Offset(self.at + first);
             self.segment.back(at, end - first)?;
-            // At once, where the settings of the machine count for others (docs/decisions/0087).
+            // At once, where the settings of the machine count for others (docs/decisions/0046).
             match HugePages::policy() {
                 HugePages::Auto => counters::HUGE_BYTES.add(self.segment.prefer_huge(at, end - first, true)),
                 policy => policy.apply(self.segment, at, end - first),

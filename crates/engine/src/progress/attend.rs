@@ -3,7 +3,7 @@
 //! It waits for the network's descriptor, as [`crate::channel::network`]'s watch does for sleepers, and takes what has come if nobody else
 //! looks at the network. While the program itself looks, the thread sleeps for [`PAUSE`] at a time; while nothing comes it sleeps for good.
 //!
-//! There is one as long as somebody asks for it ([`Attended`]), with the lock that several threads need. Where first frames ask for it
+//! There is one while it is asked for ([`Attended`]), with the lock that several threads need. Where first frames ask for it
 //! ([`super::see_off`]) that ends as soon as they are answered.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -21,7 +21,7 @@ use crate::tunables;
 const PAUSE: Duration = Duration::from_millis(1);
 /// As long as first frames are unanswered there may be something to ask though nothing comes.
 const UNANSWERED: Duration = Duration::from_millis(200);
-/// Rounds of progress in a row, at most: whoever wants to get in waits as long.
+/// Rounds of progress in a row, at most: an entering thread waits as long.
 const ROUNDS: u32 = 64;
 
 /// How many ask for it. Falls to 0 only with the engine's lock held.
@@ -115,7 +115,7 @@ fn attend(once: &Once) {
                 continue;
             }
             if inside.engine().has_asked() {
-                // What cannot be answered yet may be without anything coming from the network: a lock that is given back here.
+                // A pending answer may become possible without input from the network: a lock that is given back here.
                 drop(inside);
                 std::thread::sleep(PAUSE);
             } else if inside.engine().network_may_sleep() && once.arm().is_ok() {

@@ -11,7 +11,7 @@ use isthmus_shm::slot::{Awaits, Cause};
 use crate::Entered;
 use crate::ops::{Op, Owner, Stage};
 
-/// Whoever has waited for so long shows it.
+/// A thread that has waited for so long shows it.
 const LONG: Duration = Duration::from_millis(100);
 
 /// How the procedures of the models begin.
@@ -39,7 +39,7 @@ impl Showing {
         show(inside, self.began.unwrap_or_else(clock::now), behind);
     }
 
-    /// What was awaited has come.
+    /// The wait has ended.
     pub fn end(&self, inside: &mut Entered) {
         if self.shown {
             inside.engine().slot().show_awaited(None);

@@ -1,4 +1,4 @@
-//! What goes on in the background of every call: the layers above have operations of their own to move on.
+//! Background work of every call: the layers above have operations of their own to move on.
 
 use isthmus_os::cpu;
 use isthmus_shm::occupancy;
@@ -38,8 +38,8 @@ impl Entered {
 
 impl Entered {
     /// Move whatever can move, user code included, for which it steps [`outside`](Self::outside). Never waits, but where
-    /// there are more ranks than CPUs it gives the CPU away now and then: whoever is waited for may need it. Looks at the network
-    /// whatever its turn: who asks once, after a barrier perhaps, is told of what has come by then. True: something moved.
+    /// there are more ranks than CPUs it yields now and then: the awaited rank may need the CPU. Looks at the network
+    /// whatever its turn: a caller that asks once, after a barrier perhaps, is told of what has come by then. True: something moved.
     pub fn poll(&mut self) -> bool {
         if let Some(network) = self.engine().channels.network_mut() {
             network.hurry();

@@ -1,4 +1,4 @@
-//! Who is inside the engine: one thread at a time.
+//! The thread inside the engine: one at a time.
 //!
 //! Below `MPI_THREAD_MULTIPLE` the program sees to that, and entering costs one branch. With [`allow_threads`] there is a
 //! lock, and the thread inside is whoever holds it.
@@ -8,9 +8,9 @@
 //! that for good: it takes the favour away, fences everybody by `membarrier`, and waits until the flag is down. Either the
 //! favoured thread, which looks at the favour after it has raised the flag, sees that it is gone, or the other sees the flag.
 //!
-//! The lock is never held across user code, nor while its holder sleeps or gives its CPU away. A thread that only looks
+//! The lock is never held across user code, nor while its holder sleeps or yields. A thread that only looks
 //! for something to come keeps it as long as nobody else wants it ([`Entered::is_wanted`]), so that one that is alone pays
-//! next to nothing. What a thread must do for those who wait, it does on its way out ([`crate::progress::waiters`]).
+//! next to nothing. A thread wakes waiting threads on its way out ([`crate::progress::waiters`]).
 //!
 //! There is one lock because there is one virtual channel. When there are several, each gets a lock of its own, `Engine`
 //! is split by channel, and [`enter`] takes the channel that the communicator maps to; [`Guarded`] tables of the layers
@@ -32,9 +32,9 @@ static QUEUE: AtomicU32 = AtomicU32::new(0);
 /// The thread that need not take the lock; never again one after [`NOBODY`].
 static FAVOURED: AtomicUsize = AtomicUsize::new(NOBODY);
 const NOBODY: usize = 0;
-/// Is it inside by favour?
+/// Is it inside by the bias?
 static BY_FAVOUR: AtomicBool = AtomicBool::new(false);
-/// Who is inside, to notice a thread that enters twice. 0: nobody. Without a lock, in debug builds only.
+/// The thread inside, to notice one that enters twice. 0: none. Without a lock, in debug builds only.
 static INSIDE: AtomicUsize = AtomicUsize::new(0);
 /// The hold on the lock of the thread inside: a token has no room for it, so that it costs nothing where there is no lock.
 static HELD: Guarded<Option<Hold>> = Guarded::new(None);
@@ -104,7 +104,7 @@ impl Entered {
         }
     }
 
-    /// Let others in, without a look at those that wait.
+    /// Let others in, without a look at waiting threads.
     pub(super) fn release(&mut self) {
         match HELD.get(self).take() {
             Some(hold) => {
@@ -158,7 +158,7 @@ fn lock() {
 fn come_in_by_favour(me: usize) -> bool {
     assert!(!BY_FAVOUR.load(Ordering::Relaxed), "{TWICE}");
     BY_FAVOUR.store(true, Ordering::Relaxed);
-    // Whoever takes the favour away fences for us.
+    // The thread that revokes the bias fences for us.
     compiler_fence(Ordering::SeqCst);
     if FAVOURED.load(Ordering::Relaxed) == me {
         return true;
@@ -175,7 +175,7 @@ fn end_favour() {
         membarrier::fence_everyone(),
         "the kernel knew membarrier when we registered"
     );
-    // The favoured thread gives way to those who are counted here.
+    // The biased thread releases the lock for threads that are counted here.
     QUEUE.fetch_add(1, Ordering::Relaxed);
     // SYNC: gate-favour
     let mut wait = ShortWait::default();

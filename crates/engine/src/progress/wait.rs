@@ -142,7 +142,7 @@ enum Asks {
     WhenMoved,
 }
 
-/// So many rounds in which nothing moved may pass before it is asked nonetheless. A power of two.
+/// So many rounds in which nothing moved may pass before it is asked anyway. A power of two.
 const SELDOM: u32 = 8;
 
 #[inline(never)]

@@ -2,15 +2,15 @@
 //!
 //! One of them *polls*: it makes progress, and looks whether what it waits for has come, as a thread that is alone does
 //! ([`crate::progress::wait`]). The others *rest*: they sleep on the rank's doorbell, and have left behind how to see whether what
-//! they wait for has come. Whoever has been inside and has changed something looks for them on its way out, and wakes
-//! exactly those for whom it has come: nobody wakes in vain, and nobody waits for a bound.
+//! they wait for has come. A thread that has been inside and has changed something looks for them on its way out, and wakes
+//! exactly the threads whose condition holds: no thread wakes needlessly, and none waits for a bound.
 //!
-//! Whoever polls and has got what it wanted leaves without a successor. It arms the doorbell instead, so that the next
-//! sender wakes one of those who rest, which then polls. That costs a fence, and no change of threads as long as nothing
-//! comes; a thread that is woken to look in vain would cost more.
+//! A polling thread whose wait has ended leaves without a successor. It arms the doorbell instead, so that the next
+//! sender wakes one of the resting threads, which then polls. That costs a fence, and no change of threads as long as nothing
+//! comes; a needless wake of a thread would cost more.
 //!
 //! The rule that all of it keeps: *when nobody is inside and somebody rests, then somebody polls, or the doorbell is
-//! armed and was armed before the last look, or one of those who rest is awake and on its way inside.*
+//! armed and was armed before the last look, or one resting thread is awake and on its way inside.*
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -70,11 +70,11 @@ static POLLED: AtomicBool = AtomicBool::new(false);
 /// Threads that will look at [`POLLED`] once more before they sleep.
 static LINGERING: AtomicU32 = AtomicU32::new(0);
 
-/// Whom to wake once the lock is free.
+/// The threads to wake once the lock is free.
 #[must_use]
 pub(crate) struct Wake {
     bits: u32,
-    /// One of those who rest shall poll.
+    /// One of the resting threads shall poll.
     someone: bool,
     /// `None`: nobody.
     bell: Option<&'static Doorbell>,
@@ -107,7 +107,7 @@ impl Entered {
     }
 }
 
-/// On the way out: look for those who rest, and see to it that somebody will.
+/// On the way out: look for resting threads, or make another thread do so.
 #[inline]
 pub(crate) fn settle(inside: &mut Entered) -> Wake {
     if WAITERS.get(inside).resting.is_empty() {
@@ -130,7 +130,7 @@ fn settle_for_others(inside: &mut Entered) -> Wake {
     }
     let waiters = WAITERS.get(inside);
     if waiters.resting.is_empty() {
-        // Whoever comes next arms it.
+        // The next thread arms it.
         bell.stay_awake();
         someone = false;
     } else if waiters.polling {
@@ -154,7 +154,7 @@ fn settle_for_others(inside: &mut Entered) -> Wake {
     }
 }
 
-/// Arm the doorbell, and look once more. Whom to wake, and whether there is nothing left to do.
+/// Arm the doorbell, and look once more. The threads to wake, and whether there is nothing left to do.
 fn arm(inside: &mut Entered, bell: &Doorbell) -> (u32, bool) {
     WAITERS.get(inside).unordered = !bell.prepare_to_sleep();
     counters::FENCES.add(1);
@@ -162,7 +162,7 @@ fn arm(inside: &mut Entered, bell: &Doorbell) -> (u32, bool) {
     for _ in 0..ROUNDS_FOR_OTHERS.count() {
         let moved = inside.engine().progress();
         let due = inside.advance_background().is_some();
-        // Whatever has moved: some wait for what only shared memory shows.
+        // In any case: some wait for changes of shared memory only.
         inside.engine().take_news();
         bits |= look_for_all(inside);
         if due {
@@ -176,7 +176,7 @@ fn arm(inside: &mut Entered, bell: &Doorbell) -> (u32, bool) {
     (bits, false)
 }
 
-/// Whom to wake, because what they wait for has come.
+/// The threads to wake, because their conditions hold.
 fn look_for_all(inside: &mut Entered) -> u32 {
     let mut bits = 0;
     let mut resting = std::mem::take(&mut WAITERS.get(inside).resting);
@@ -307,7 +307,7 @@ fn be_courteous() {
     cpu::yield_now();
 }
 
-/// Would spinning take the CPU away from somebody who could use it? If every rank has as many threads here as we.
+/// Would spinning take the CPU from a rank that could use it? If every rank has as many threads here as we.
 fn is_oversubscribed(inside: &mut Entered) -> bool {
     let threads = 1 + WAITERS.get(inside).resting.len() as u32 + gate::queued();
     occupancy::is_oversubscribed_by(threads)

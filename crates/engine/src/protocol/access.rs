@@ -84,7 +84,7 @@ impl Access {
     }
 }
 
-/// What is known of one peer's own memory.
+/// Access to one peer's own memory.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Permissions {
     probed: Probed,

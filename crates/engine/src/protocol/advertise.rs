@@ -62,7 +62,7 @@ pub(crate) struct Claim {
 }
 
 impl Claim {
-    /// Whose receive.
+    /// The receiver.
     pub fn peer(&self) -> u32 {
         self.peer
     }

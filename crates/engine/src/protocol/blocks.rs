@@ -1,10 +1,10 @@
 //! Long messages that go at once where ranks share CPUs: copied into memory that the receiver maps, announced, and fetched from there
-//! by whoever matches them.
+//! by their receivers.
 //!
 //! The sender goes on as soon as it has copied; it needs to answer nothing, and neither side waits for the other's turn on a CPU. A message
 //! that comes before its receive stays where it is. A block serves messages to all peers, and the one that came last goes out first, since it is
-//! still in a cache. As a cell does, it changes hands with the message: who has read it writes it in less time than who wrote it before
-//! (docs/decisions/0022, 0104). Who has enough of them leaves it to the sender.
+//! still in a cache. As a cell does, it changes hands with the message: its reader writes it in less time than its writer
+//! (docs/decisions/0007). A receiver with enough of them leaves it to the sender.
 
 use isthmus_shm::{Offset, Segment};
 use isthmus_transfer::copy::{Copying, copy_by};
@@ -89,7 +89,7 @@ impl Blocks {
             if self.count == BLOCKS {
                 return None;
             }
-            // What cannot be had now is not asked for again: rings do.
+            // Refused memory is not asked for again: rings do.
             self.count += 1;
             arena.allocate(segment, bytes).ok()
         })

@@ -163,7 +163,7 @@ fn tell(event: &Event) {
 /// Which side copies, where the user says that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sides {
-    /// Who finds out that it gains.
+    /// Any side that gains.
     Any,
     /// The receiver alone (`process_vm_readv`).
     Receiver,

@@ -45,7 +45,7 @@ use crate::rules::Rule;
 use crate::types::{ContextId, OpId};
 use crate::way::{Effort, Way};
 
-/// Who copies an announced message.
+/// The side that copies an announced message.
 #[derive(Debug, Clone, Copy)]
 enum Taken {
     /// We, and the sender may help.
@@ -133,7 +133,7 @@ impl Engine {
             }
         } else {
             self.fetched(op, peer, record, 0..expected);
-            // Who waits for a stream was told that it is best.
+            // A receiver that waits for a stream was told that it is best.
             if !matches!(self.ops[op].way, Way::Stream(_))
                 && (self.ops[op].effort.is_some() || self.ops[op].began.is_some())
                 && self.ops[op].buffer.has_layout()
@@ -268,7 +268,7 @@ impl Engine {
 
     /// By what the message is to be pulled; `None`: let it come through the ring.
     fn way(&mut self, op: u32, peer: u32, record: ReadyToSend, length: u64) -> Option<Taken> {
-        // What is packed and unpacked in pieces.
+        // Messages packed and unpacked in pieces.
         self.ops[op].way = Way::Ring(Copying::Vector);
         if self.ops[op].began.is_some() {
             return self.way_of_scattered(op, peer, record, length);
@@ -308,7 +308,7 @@ impl Engine {
         }
     }
 
-    /// As [`Self::way`], of a message that is not in a row at one end: that end is local to whoever copies.
+    /// As [`Self::way`], of a message that is not in a row at one end: that end is local to the copying side.
     fn way_of_scattered(&mut self, op: u32, peer: u32, record: ReadyToSend, length: u64) -> Option<Taken> {
         let buffer = self.ops[op].buffer;
         let told = record.address != 0 || Pushable(record.flags).by(Way::Mapped);
@@ -379,7 +379,7 @@ impl Engine {
                 outbound.answer(answer);
                 self.kick(peer);
             }
-            // Without a channel back the sender would wait for ever; its launcher must know.
+            // Without a channel back the sender would wait without end; its launcher must know.
             Err(error) => crate::abort(
                 1,
                 &format!("isthmus: rank {}: cannot answer rank {peer}: {error}", self.me),

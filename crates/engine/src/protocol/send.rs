@@ -55,7 +55,7 @@ impl Engine {
             return self.announce(to, message, None).map(Some);
         }
         if outbound.is_remote() {
-            // What cannot be announced, for lack of descriptors, goes in frames.
+            // A message that cannot be announced, for lack of descriptors, goes in frames.
             if self.plan(mode, buffer, length, true) == By::RemoteRead
                 && let Ok(op) = self.announce(to, message, None)
             {

@@ -48,7 +48,7 @@ pub(crate) struct Pull {
     expected: u64,
     /// Bytes of a chunk; zero: not shared, or not any more.
     chunk: u64,
-    /// What is before this is ours alone, though the sender may still be at a chunk behind.
+    /// Bytes before this are ours alone, though the sender may still be at a chunk behind.
     alone: u64,
     /// The sender has begun the copy, and has not shared it out yet.
     follows: bool,

@@ -83,7 +83,7 @@ pub(crate) struct Streams {
     /// By peer and number.
     feeds: BTreeMap<Which, Box<dyn Feed>>,
     drains: BTreeMap<Which, Box<dyn Drain>>,
-    /// To and from whom there is none any more.
+    /// Peers without streams from now on.
     closed_to: BTreeSet<Which>,
     closed_from: BTreeSet<Which>,
     feeding: Vec<Feeding>,
@@ -122,7 +122,7 @@ impl Streams {
     }
 }
 
-/// What comes with a descriptor: the receiver's secret, who sends it, and what it is.
+/// The packet with a descriptor: the receiver's secret, the sender, the kind.
 fn first_packet(secret: [u64; 2], from: u32, kind: Kind) -> [u8; 24] {
     let mut packet = [0; 24];
     for (at, word) in secret.into_iter().enumerate() {
@@ -202,7 +202,7 @@ impl Engine {
             let mut packet = [0; 24];
             let descriptor = match socket::receive(&connection, &mut packet) {
                 Ok(socket::Received::Packet(24, Some(descriptor))) => descriptor,
-                // Who has connected may not have sent it yet.
+                // A connected sender may not have sent it yet.
                 Ok(socket::Received::Nothing) => {
                     let unread = &mut self.transfers.streams.unread;
                     if unread.len() < self.segment.ranks() as usize {
@@ -386,7 +386,7 @@ impl Engine {
         self.fetched(op, expected.peer, expected.record, 0..0);
     }
 
-    /// What has not come by a stream that has failed.
+    /// The rest of a failed stream.
     fn ask_for_the_rest(&mut self, expected: Expected) {
         self.transfers.streams.expected.retain(|other| other.op != expected.op);
         let Some(op) = self.ops.find(expected.op) else { return };

@@ -36,7 +36,7 @@ pub(crate) struct Transfers {
     pub(super) streams: Streams,
     /// Descriptors of sends that were withdrawn, until their receivers have seen it.
     pub(super) withdrawn: HashSet<Offset>,
-    /// What is known of each peer's memory.
+    /// Access to each peer's memory.
     pub(super) permissions: Vec<Permissions>,
     /// What large messages from each peer taught us.
     pub(super) learned: Vec<Option<Box<Measurements>>>,
@@ -116,7 +116,7 @@ impl Engine {
         if !self.transfers.helped.is_empty() {
             moved |= self.helped_on();
         }
-        // Who has something of its own to copy does not help.
+        // A sender that has copies of its own pending declines to help.
         if !self.transfers.pushes.is_empty() {
             moved |= self.push_on(pulled);
         }

@@ -18,7 +18,7 @@ use crate::{Error, Result};
 pub enum Served {
     /// It is done, and this is the answer, if anybody waits for one.
     Done(Vec<u8>),
-    /// It makes no sense; who asked gets an error.
+    /// It makes no sense; the origin gets an error.
     Refused,
     /// Not yet: ask again.
     Later,

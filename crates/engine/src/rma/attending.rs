@@ -1,5 +1,5 @@
 //! Whether a thread of this process waits inside the library, and makes progress all the time: shown to others who may ask it for
-//! something, in a word that is given for it. A hint: who has asked in vain does it by itself.
+//! something, in a word that is given for it. A hint: an origin without an answer does it by itself.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -73,7 +73,7 @@ pub(super) unsafe fn ask(
             }
         }
         let Some((posted, part)) = flying[head].take() else {
-            // What is left would be dear without it.
+            // The rest would be expensive without it.
             let may_come_back = !helps && vain < PIECES_MISSED && next < end && failed.is_none();
             if is_away && may_come_back && !learned.is_closed() && asking.comes_back(asked, end - next) {
                 is_away = false;
@@ -150,7 +150,7 @@ pub(super) fn answer(origin: u32, wanted: Wanted, at: u64, length: u64, there: u
     done.is_some()
 }
 
-/// What copies from and to the memory of a process of this node; `None`: nothing does. Not what the engine keeps: who serves may be inside it,
+/// The transfer from and to the memory of a process of this node; `None`: there is none. Not the engine's: a serving thread may be inside it,
 /// and may not.
 fn reach(peer: u32) -> Option<&'static dyn Transfer> {
     type Known = OnceLock<Option<&'static dyn Transfer>>;

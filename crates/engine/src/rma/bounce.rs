@@ -1,11 +1,11 @@
 //! Bounce buffers: memory of this process that the data of its long operations goes through, on the way to or from ordinary memory of a target
 //! that makes the other one of two copies ([`mailbox`](super::mailbox)).
 //!
-//! Who writes a line that another CPU has just read waits until it is taken from there. So the memory is used round and round, and is as much
-//! as two caches of the second level hold: a line comes round when it has left the other side's cache (docs/decisions/0022).
+//! A CPU that writes a line that another one has just read waits until it is taken from there. So the memory is used round and round, and is as much
+//! as two caches of the second level hold: a line comes round when it has left the other side's cache (docs/decisions/0007).
 //!
 //! Memory that is new costs time, some 50 us a buffer with the faults of both sides. So it is taken buffer by buffer, each after as many bytes
-//! as take that long: who makes few long operations pays for few.
+//! as take that long: an origin of few long operations pays for few.
 
 use std::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard};

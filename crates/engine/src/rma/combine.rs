@@ -110,7 +110,7 @@ impl Combine {
 pub struct Instruction(pub(super) Combine);
 
 impl Instruction {
-    /// What does the same as this. `None`: no instruction does.
+    /// The instruction that does the same. `None`: there is none.
     pub fn of(combine: &Combine) -> Option<Self> {
         let is_there = matches!(
             (combine.class, combine.operator),

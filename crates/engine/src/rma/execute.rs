@@ -16,7 +16,7 @@ use super::region;
 use super::target::Target;
 use crate::types::Peer;
 
-/// What is to be done.
+/// The operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub(super) enum What {

@@ -93,7 +93,7 @@ impl Flow {
     }
 
     /// As [`Self::put_bytes`], but short bytes that only the target's process can store may be left to it: they are there when it has called
-    /// [`finish_left`](super::finish_left), after having been told so by us. Who uses this sees to it that nobody needs them before.
+    /// [`finish_left`](super::finish_left), after having been told so by us. The caller ensures that they are not needed before.
     ///
     /// # Errors
     /// As for [`Self::put_bytes`].
@@ -170,7 +170,7 @@ impl Flow {
         unsafe { moves(self.id(), target, at, into, Direction::Pull) }
     }
 
-    /// Wait until what was started to one target is over there: who is told so from now on sees it, and whatever this process reads by
+    /// Wait until operations to one target have completed there: a process that is told so from now on sees them, and all that this process reads by
     /// operations from now on is read after it (docs/decisions/0101). Loads of its own come after it once it has fenced. Blocks.
     #[inline]
     pub fn flush(&self, peer: impl FnOnce() -> Peer) -> Result<()> {
@@ -210,14 +210,14 @@ impl Flow {
         }
     }
 
-    /// What is started to a target from now on comes after what was started to the same target before. Does not block.
+    /// Later operations to a target come after earlier ones to the same target. Does not block.
     #[inline]
     pub fn order(&self) {
         fence(Ordering::Release);
     }
 
-    /// Who [acquires](Ordering::Acquire) what is stored from now on sees everything that was started before. As [`Self::flush_all`] for those
-    /// who are told so by a store of ours, and cheaper. Blocks while something is under way to another node.
+    /// A process that [acquires](Ordering::Acquire) a later store sees all earlier operations. As [`Self::flush_all`] for processes
+    /// that are told so by a store of ours, and cheaper. Blocks while something is under way to another node.
     #[inline]
     pub fn publish(&self) -> Result<()> {
         self.stored.store(false, Ordering::Relaxed);
@@ -523,7 +523,7 @@ fn with_address<R>(target: &Target, at: &Layout<'_>, f: impl FnOnce(&Layout<'_>)
 /// The process is known to have failed.
 #[inline]
 pub(super) fn check_alive(peer: Peer) -> Result<()> {
-    // Who serves calls is inside the engine, and is the target itself.
+    // The server of calls is inside the engine, and is the target itself.
     if fault_events() == 0 || home()?.me == peer.0 {
         return Ok(());
     }

@@ -117,7 +117,7 @@ impl Locks {
         &self.stripes[(address / SPAN) as usize % STRIPES]
     }
 
-    /// Hold the lock of the elements that begin in the same [`SPAN`] as `address` of the owner. Waits for whoever has it, but not for
+    /// Hold the lock of the elements that begin in the same [`SPAN`] as `address` of the owner. Waits for its holder, but not for
     /// the dead.
     #[inline]
     pub fn hold(&self, home: &Home, address: u64) -> Held<'_> {

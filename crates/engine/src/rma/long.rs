@@ -13,7 +13,7 @@ use crate::Result;
 use crate::limits::{LONG_FIRST, LONG_PERIOD, LONG_SELDOM, LONG_SPEEDS_UP, LONG_TRIED};
 use crate::types::Peer;
 
-/// Who copies.
+/// The copying side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum By {
     /// Both, in pieces.
@@ -21,7 +21,7 @@ enum By {
     Kernel,
 }
 
-/// What was learned of one peer.
+/// Measurements of one peer.
 #[derive(Debug, Default)]
 pub(super) struct Learned {
     /// Of puts and gets.
@@ -66,7 +66,7 @@ impl Outcome {
     }
 }
 
-/// What was learned of one kind of operation.
+/// Measurements of one kind of operation.
 #[derive(Debug, Default)]
 pub(super) struct Long {
     turn: AtomicU32,

@@ -12,7 +12,7 @@ use crate::types::Peer;
 use crate::{Error, Result, Watch, counters, wait_until};
 
 /// Add `by` to a counter of 8 aligned bytes at `at` of the target, after everything that `flow` has put there before, and wake the
-/// target if it sleeps. Who sees the new count ([`wait_for`]) sees the data. Does not block.
+/// target if it sleeps. A process that sees the new count ([`wait_for`]) sees the data. Does not block.
 ///
 /// # Errors
 /// The counter is not in the region, or the region not in memory that both sides map.

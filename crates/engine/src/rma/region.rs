@@ -61,7 +61,7 @@ impl RegionKey {
         id: 0,
     };
 
-    /// Whose region it is said to be.
+    /// The alleged owner.
     pub fn owner(&self) -> Peer {
         Peer(self.owner)
     }
@@ -246,7 +246,7 @@ pub(super) fn own_key(id: u32) -> Option<RegionKey> {
     keys.binary_search_by_key(&id, |key| key.id).ok().map(|at| keys[at])
 }
 
-/// Expose a region of this process no more: as [`Region::deregister`], for those who have kept its key only.
+/// Expose a region of this process no more: as [`Region::deregister`], for holders of its key only.
 pub fn deregister(key: RegionKey) {
     if key.atomicity == Atomicity::Elements as u16
         && key.magic == MAGIC
@@ -310,7 +310,7 @@ impl Region {
         self.key
     }
 
-    /// Expose it no more. Who accesses it nevertheless does harm to whatever lies there then.
+    /// Expose it no more. A later access corrupts the memory's next use.
     pub fn deregister(self) {
         deregister(self.key);
     }

@@ -1,9 +1,9 @@
 //! One-sided operations by messages, where the kernel refuses single copies: the target's progress serves them.
 //!
-//! A *call* is a message in a space of its own: what to do, where, and the origin's bytes. Whoever makes progress at the target receives
+//! A *call* is a message in a space of its own: what to do, where, and the origin's bytes. A thread that makes progress at the target receives
 //! calls like any message, does what they ask by the same functions that the target uses on its own memory, under the same locks, and
 //! answers. The origin waits for the answer, so an operation is over when its function comes back, as it is by other means. But between
-//! nodes, where an answer is a round trip away, it goes on: short calls to one peer go together, and the origin waits for the answers, and
+//! nodes, where an answer is a round trip away, it goes on: short calls to one peer are batched, and the origin waits for the answers, and
 //! for the results that come with them, when it [flushes](finish_calls). Calls of one origin are served in their order, so accumulates on
 //! an element stay in theirs.
 //!
@@ -178,7 +178,7 @@ impl Engine {
         }
         let mut bytes = vec![u8::from(answer.is_some())];
         bytes.extend(answer.unwrap_or_default());
-        // Who has failed waits for nothing.
+        // A failed peer waits for nothing.
         let _ = self.post(to, ANSWERS, tag, bytes);
     }
 
@@ -277,7 +277,7 @@ fn execute_batch(batch: &[u8]) -> Option<Vec<u8>> {
         let (what, _) = what_of(call)?;
         (!matches!(what, What::Active | What::Expose | What::Batch)).then_some(())?;
         results.extend(execute(call)?);
-        // Who asks for more does not go by our rules.
+        // An origin that asks for more breaks the protocol.
         (results.len() <= BATCH + BATCHED_MOST).then_some(())?;
         rest = after;
     }
@@ -510,7 +510,7 @@ pub(super) fn ask_for_key(peer: Peer, what: What, region: u32) -> Result<Option<
 fn exchange(peer: Peer, message: &[u8], longest: usize) -> Result<Option<Vec<u8>>> {
     let mut answer = vec![0u8; 1 + longest];
     let mut inside = enter();
-    // What was asked for before is done before.
+    // Earlier requests are done before.
     send_batch(&mut inside, peer)?;
     let posting = Posting {
         context: CALLS,

@@ -39,7 +39,7 @@ pub struct Target {
     network_key: OnceLock<Box<Option<u64>>>,
     /// How many times in a row the owner did not attend.
     pub(super) misses: AtomicU16,
-    /// How many questions in a row were in vain, and how many operations are not asked for therefore.
+    /// How many questions in a row had no answer, and how many operations are therefore not asked for.
     pub(super) vain: AtomicU8,
     pub(super) skipped: AtomicU16,
 }
@@ -86,7 +86,7 @@ impl Target {
         })
     }
 
-    /// Whose it is.
+    /// Its owner.
     #[inline]
     pub fn peer(&self) -> Peer {
         self.peer
@@ -179,7 +179,7 @@ impl Target {
         self.atomicity
     }
 
-    /// What is added to an offset to get an address here; `None`: nothing makes it one.
+    /// The number to add to an offset to get an address here; `None`: there is none.
     #[inline]
     pub(super) fn shift(&self) -> Option<usize> {
         self.is_direct.then_some(self.direct)

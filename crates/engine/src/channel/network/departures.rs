@@ -171,7 +171,7 @@ impl Network {
         fault::damage_frame(&mut bytes[..length]);
         self.seal.put_on(&mut bytes[..length], peer);
         link.unproven.keep(sequence, &bytes[..length]);
-        let to = link.to.expect("who sends has found the peer");
+        let to = link.to.expect("a sender has found the peer");
         let sent = match fault::loses_frame() {
             true => {
                 self.endpoint.put_back(buffer);

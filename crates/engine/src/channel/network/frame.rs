@@ -78,7 +78,7 @@ impl Seal {
 /// What a frame says besides its records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Prefix {
-    /// Who sends it, by rank.
+    /// The sender's rank.
     pub source: u32,
     /// Frames that this sender sent to this receiver before.
     pub sequence: u64,
@@ -127,7 +127,7 @@ impl Prefix {
     }
 }
 
-/// Who sends it as it says, frame or not.
+/// The sender that it names, frame or not.
 pub fn source(frame: &[u8]) -> Option<u32> {
     word(frame, SOURCE)
 }

@@ -3,11 +3,11 @@
 //! Providers differ in what they say. `net` of libfabric 1.17 (and `tcp` since 1.18) fails what it still had to send, drops a
 //! frame that came in part, and connects again at the next send; what the kernel had taken is lost without a word. So frames that come
 //! back are sent again ([`super::reaching`]), and what nobody gives back is found by its number: a frame that is missing though later
-//! ones have come, for [`MISSING`], is lost, and the connection with it. Who waits asks ([`frame::ASKS`]) after a second for a
+//! ones have come, for [`MISSING`], is lost, and the connection with it. A waiting rank asks ([`frame::ASKS`]) after a second for a
 //! frame back, if it has sent what the peer has not said to have handled: that shows a loss at the end. So it does if the provider takes
 //! nothing of what is to be sent, read or written: what is busy may have no connection. A sender that is told that a frame is missing which it
 //! does not keep, and the provider does not have any more, asks once more, and knows then, after [`LOST`], that the frame is lost. And pieces of reads and writes that the provider has begun
-//! may be lost with their connection: who answers meanwhile, and later, and none of them ends, has lost it, too.
+//! may be lost with their connection: a peer that answers meanwhile, while none of them ends, has lost it, too.
 //!
 //! A connection over which nothing is answered for that long by the other machine is ended by the kernel, which is told so
 //! of the provider's sockets ([`isthmus_os::network::limit_silence`]). Only time between rounds of progress counts.
@@ -24,7 +24,7 @@ use crate::tunables;
 const LOOK: Duration = Duration::from_millis(200);
 /// As much counts between two looks, at most.
 const STEP: Duration = Duration::from_millis(500);
-/// What was sent before has come, or is lost: long enough for a provider that moves long frames by a way of their own, and a short cut.
+/// Earlier frames have come, or are lost: long enough for a provider that moves long frames by a way of their own, and a short cut.
 const MISSING: Duration = Duration::from_secs(20);
 /// The same of a frame that its sender hears to be missing, and has not got any more: what the provider has given away is as far as this by then.
 const LOST: Duration = Duration::from_secs(1);
@@ -45,7 +45,7 @@ const LAST_SILENCE: Duration = Duration::from_secs(3);
 /// Of the two ends the one with the smaller rank says so, if it can.
 const COURTESY: Duration = Duration::from_secs(1);
 
-/// What is known of a link beside its frames.
+/// The state of a link beside its frames.
 #[derive(Debug, Default)]
 pub(super) struct Liveness {
     /// The next frame asks.
@@ -222,7 +222,7 @@ impl Network {
         flags & frame::ASKS != 0
     }
 
-    /// Who cannot be talked to any more, and a sentence that says why. Once per peer, until it is [parted](Self::part) from.
+    /// An unreachable peer, and a sentence that says why. Once per peer, until it is [parted](Self::part) from.
     pub fn gone(&mut self, segment: &'static Segment, me: u32) -> Option<(u32, String)> {
         let now = Instant::now();
         let passed = now.saturating_duration_since(self.looked_at);

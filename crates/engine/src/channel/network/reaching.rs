@@ -4,7 +4,7 @@
 //! The first frame to a peer makes the provider connect. What comes of that, few providers tell: some fail the frame, some hand back
 //! what was sent meanwhile, and `ofi_rxm` begins anew without a word. So besides what the provider says the kernel is asked, where
 //! the connection is one of its own TCP. A peer that computes for long without a call answers to the kernel all the same; it is
-//! waited for. Only rounds of progress count: who computes itself has not tried (docs/decisions/0075).
+//! waited for. Only rounds of progress count: a rank that computes has not tried (docs/decisions/0075).
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -26,7 +26,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// Of two that do not reach each other the one with the smaller rank says so, if it can.
 const COURTESY: Duration = Duration::from_secs(1);
 
-/// What is known of a peer that was not reached yet.
+/// The state of a peer that was not reached yet.
 #[derive(Debug)]
 pub(super) struct Reaching {
     /// Where it listens, if it does so by TCP.
@@ -102,7 +102,7 @@ impl Network {
         }
     }
 
-    /// Are there frames that were sent in vain?
+    /// Are there frames that failed?
     pub(super) fn has_come_back(&self, peer: u32) -> bool {
         let link = self.links[peer as usize].as_ref();
         link.is_some_and(|link| !link.again.is_empty())
@@ -176,7 +176,7 @@ impl Network {
             }
             self.endpoint.put_back(frame);
         } else if is_broken && length == frame::HEADER {
-            // Credit only, for somebody who may have left: a later frame says the same, or it is asked for.
+            // Credit only, for a peer that may have left: a later frame says the same, or it is asked for.
             link.owes = false;
             self.endpoint.put_back(frame);
         } else {
@@ -211,7 +211,7 @@ impl Network {
         }
     }
 
-    /// Who and where a peer is, for people.
+    /// A peer's name and address, for messages.
     pub(super) fn describe(&self, segment: &Segment, peer: u32) -> String {
         let node = segment.card(peer).map_or(0, |card| card.node());
         let address = self.address(segment, peer);
@@ -238,7 +238,7 @@ impl Network {
         for peer in self.unreached.clone() {
             let is_over = match self.is_reached(peer) {
                 true => !self.link(peer).must_go_again(),
-                // Who has left needs nothing more, and owes us no answer.
+                // A peer that has left needs nothing more, and sends no answer.
                 false => self.link(peer).broken && !self.has_more(peer) && self.link(peer).is_answered(),
             };
             if is_over {

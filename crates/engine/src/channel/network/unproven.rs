@@ -2,7 +2,7 @@
 //!
 //! Where two ranks connect to each other at the same time the provider keeps one connection, and what the kernel has taken for the other is
 //! lost without a word (seen with libfabric 1.17, `net`, in one of ten jobs whose 8 ranks on 8 nodes all meet at once). A frame is kept
-//! until a frame of the peer's confirms it ([`super::frame::Prefix::come`]). Once all frames have come, none is kept unless the connection breaks. Who has got a later frame
+//! until a frame of the peer's confirms it ([`super::frame::Prefix::come`]). Once all frames have come, none is kept unless the connection breaks. A rank that has got a later frame
 //! says that one is missing ([`super::frame::MISSES`]), and gets all that is kept once more: the numbers make that harmless. The sender may
 //! compute by then: so it asks for an answer ([`super::frame::ASKS`]), and sees to that on its way out of the engine ([`Duties::SEE_OFF`]).
 
@@ -15,7 +15,7 @@ use crate::duties::{self, Duties};
 /// So long nothing is sent again that was: the peer goes on to say that it misses frames until they have come.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What is kept for one peer.
+/// The kept frames of one peer.
 #[derive(Debug, Default)]
 pub(crate) struct Unproven {
     is_proved: bool,
@@ -62,7 +62,7 @@ impl Unproven {
         self.is_proved
     }
 
-    /// What is to be sent again, if it is time for that.
+    /// The frames to send again, if it is time for that.
     fn repeat(&mut self, now: Instant) -> impl Iterator<Item = (u64, Box<[u8]>)> {
         let is_due = self
             .repeated

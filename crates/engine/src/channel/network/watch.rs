@@ -2,7 +2,7 @@
 //!
 //! So there is one place to sleep, whatever is awaited, and whoever wakes a rank of its node knows nothing of networks. The thread
 //! touches nothing but the doorbell; it is armed for one event before each sleep, and costs nothing while the rank is awake
-//! (docs/decisions/0049).
+//! (docs/decisions/0048).
 
 use std::os::fd::AsFd;
 use std::sync::Arc;

@@ -79,14 +79,14 @@ impl Outbound {
     }
 }
 
-/// The large rings of this process: who has one, which are free.
+/// The large rings of this process: leased ones, free ones.
 #[derive(Debug, Default)]
 pub struct Leases {
     made: u32,
     free: Vec<Offset>,
     /// Given back, but the peer has not seen the end of it yet.
     leaving: Vec<(u32, Offset, Producer<Mapped>)>,
-    /// Who has which, least recently leased first.
+    /// Peers and their rings, least recently leased first.
     held: VecDeque<(u32, Offset)>,
 }
 
@@ -112,7 +112,7 @@ impl Leases {
         let offset = match self.free.pop() {
             Some(offset) => offset,
             None if self.made < LEASES => {
-                // What cannot be had now is not asked for again: small rings do.
+                // Refused memory is not asked for again: small rings do.
                 self.made += 1;
                 segment
                     .allocate(ring::bytes_for(large_ring(segment)))
@@ -143,7 +143,7 @@ impl Leases {
         self.leaving.retain(|(peer, offset, _)| keep(*peer, *offset));
     }
 
-    /// Whose ring comes back.
+    /// The peer whose ring is returned.
     fn recall(&mut self, out: &mut [Option<Box<Outbound>>]) -> Option<u32> {
         for _ in 0..self.held.len() {
             let (peer, offset) = self.held.pop_front()?;

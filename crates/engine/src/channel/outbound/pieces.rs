@@ -15,7 +15,7 @@ use crate::memory::staging;
 use crate::rules::Rule;
 use crate::tunables;
 
-/// Payload of the next record of a message of `total` bytes, of which `rest` are to go (docs/decisions/0008, 0009).
+/// Payload of the next record of a message of `total` bytes, of which `rest` are to go (docs/decisions/0009).
 ///
 /// Short pieces let both sides copy at the same time. But a string copy pays for draining the lines it took, so few and
 /// long pieces win there; and as the last ones in flight are copied out with nobody helping, a message is cut into at
@@ -64,7 +64,7 @@ impl Payload {
 }
 
 /// Copy a piece of a message to `to`, in the ring. Where ranks take turns on the CPUs its reader learns nothing of how that is
-/// best done, so it is done as for what is shown to all (docs/decisions/0025).
+/// best done, so it is done as for what is shown to all (docs/decisions/0007).
 ///
 /// # Safety
 /// As for [`Buffer::read`].
@@ -82,11 +82,11 @@ pub(super) unsafe fn write_piece(copying: Copying, piece: Payload, to: *mut u8) 
 }
 
 impl Outbound {
-    /// How to copy a message into the ring, as its receiver wishes, and whether to measure it.
+    /// How to copy a message into the ring, by its receiver's hint, and whether to measure it.
     #[inline]
     pub(super) fn copying(&mut self, message: Message) -> (Copying, bool) {
         if message.buffer.row().is_none() {
-            // It is packed, whatever the receiver wishes, and how long that takes says nothing about copies.
+            // It is packed, whatever the receiver's hint, and how long that takes says nothing about copies.
             return (Copying::Vector, false);
         }
         let wishes = wishes::ring_wishes(self.ring.wishes());

@@ -1,4 +1,4 @@
-//! What waits for room in the ring: answers first, then messages, first in, first out.
+//! Records that wait for room in the ring: answers first, then messages, first in, first out.
 
 use isthmus_transfer::Direction;
 use isthmus_transfer::copy::Copying;

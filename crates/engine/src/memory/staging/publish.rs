@@ -7,7 +7,7 @@
 //! long copies.
 //!
 //! Where ranks take turns on the CPUs, long copies are by strings, which do not read the lines that they overwrite: those have
-//! left the nearest caches by the time of the next turn (docs/decisions/0023).
+//! left the nearest caches by the time of the next turn (docs/decisions/0009).
 //!
 //! A copy in so many is timed, up to the moment when its last store is done. The ways that are not in use are tried now and
 //! then.
@@ -27,7 +27,7 @@ use isthmus_shm::occupancy::is_oversubscribed;
 /// Size classes, by powers of two from [`CHOSEN_FROM`] on; the last has all that is longer.
 const CLASSES: usize = 8;
 
-/// What is known of one size class. Threads may lose each other's measurements; nothing else depends on them.
+/// Measurements of one size class. Threads may lose each other's measurements; nothing else depends on them.
 struct Class {
     copies: AtomicU32,
     /// Nanoseconds by the number of the [`Copying`]; 0: not known.
@@ -159,7 +159,7 @@ impl Class {
     }
 
     /// A copy took so long, in nanoseconds per [`CHOSEN_FROM`] bytes. What is much longer than before is believed slowly: the CPU
-    /// may have been given to somebody else.
+    /// may have been given to another process.
     fn learn(&self, way: Copying, took: u32) {
         let known = &self.took[way as usize];
         let before = known.load(Ordering::Relaxed);

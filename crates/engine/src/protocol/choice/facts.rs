@@ -38,10 +38,10 @@ pub const PROBED: Prices = Prices {
     single_copies_pay: price::single_copies_pay,
 };
 
-/// What is known before a message is looked at.
+/// Facts that are known before a message.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts {
-    /// Who has a CPU.
+    /// Which ranks have a CPU.
     pub cpus: Cpus,
     /// The longest message that is sent without asking, in bytes.
     pub eager_limit: u64,
@@ -106,7 +106,7 @@ impl Facts {
 
 /// The longest message that is sent without asking, of the tunable and where it comes from. Where ranks take turns on the CPUs each answer costs
 /// switches, so there it is as long as fits into a ring of `ring` bytes beside another one, if nobody says otherwise, nor which way long messages
-/// are to go (docs/decisions/0025).
+/// are to go (docs/decisions/0007).
 pub(super) fn eager_limit(tunable: (u64, Origin), cpus: Cpus, is_named: bool, ring: u64) -> u64 {
     match tunable {
         (limit, Origin::Default) if !is_named && cpus != Cpus::Own && Rule::LongEager.holds() => limit.max(ring / 2),
@@ -114,7 +114,7 @@ pub(super) fn eager_limit(tunable: (u64, Origin), cpus: Cpus, is_named: bool, ri
     }
 }
 
-/// The shortest and the longest message that lies in a block (docs/decisions/0104).
+/// The shortest and the longest message that lies in a block (docs/decisions/0007).
 pub(super) fn blocks_for(ranks: u32, cpus: Cpus, eager_limit: u64) -> Option<(u64, u64)> {
     let share = BLOCK_BYTES / BLOCKS as u64 / u64::from(ranks.max(1));
     let longest = eager_limit.min(BLOCK_LONGEST).min(share).max(1);

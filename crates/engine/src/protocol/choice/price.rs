@@ -22,7 +22,7 @@ pub fn single_copies_pay() -> bool {
 }
 
 /// Does a single copy by the kernel take less time than two of more bytes than the caches hold? Each of these waits for memory. Single copies
-/// won where they were priced at 3.9 to 5.6 (docs/decisions/0111); from which on they lose was not measured.
+/// won where they were priced at 3.9 to 5.6 (docs/decisions/0028); from which on they lose was not measured.
 pub fn single_copies_pay_beyond_caches() -> bool {
     single_copy_price() * 100.0 <= 2.0 * tunables::SINGLE_COPY_MAX_COST.get() as f64
 }

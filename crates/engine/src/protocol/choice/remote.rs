@@ -49,7 +49,7 @@ impl Remote {
         }
     }
 
-    /// Where they lie here, in memory that all map; `None`: they do not. Who has them may write there when it likes.
+    /// Where they lie here, in memory that all map; `None`: they do not. Their owner may write there at any time.
     pub fn mapped(self) -> Option<*const u8> {
         if self.place == 0 || !mechanism::is_open(Way::Mapped) {
             return None;

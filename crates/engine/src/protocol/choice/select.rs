@@ -56,7 +56,7 @@ impl Estimate {
     }
 }
 
-/// What was learned of one peer.
+/// Measurements of one peer.
 #[derive(Debug, Clone, Default)]
 pub struct Learned {
     classes: [Class; CLASSES],
@@ -72,7 +72,7 @@ struct Class {
     chance: Option<(Way, u64)>,
 }
 
-/// What was learned of one peer, by messages that it announced and by those that it sent at once.
+/// Measurements of one peer, by announced and by eager messages.
 #[derive(Debug, Clone, Default)]
 pub struct Measurements {
     /// When the last announced one was here, in [`isthmus_os::clock::ticks`].
@@ -84,7 +84,7 @@ pub struct Measurements {
 }
 
 impl Learned {
-    /// The way to take for a message of `bytes`, of those that are open; there is at least one.
+    /// The way to take for a message of `bytes`, of the open ones; there is at least one.
     pub fn choose(&mut self, bytes: u64, open: impl Iterator<Item = Way> + Clone) -> Way {
         let class = &mut self.classes[class(bytes)];
         let untried = open.clone().find(|way| class.ways[way.index()].seen < TRIALS);
@@ -176,7 +176,7 @@ mod tests {
         let (mut last, mut singles) = (RING, 0);
         for round in 0..2000 {
             let way = learned.choose(100_000, both());
-            // Who copies alone waits for the other, which is busy with the ring.
+            // A side that copies alone waits for the other, which is busy with the ring.
             let took = match way {
                 Way::SingleCopy if last == way && round > 20 => 5_000,
                 Way::SingleCopy => 20_000,

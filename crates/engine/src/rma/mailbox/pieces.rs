@@ -126,7 +126,7 @@ pub(in crate::rma) fn ask_in_pieces(
         };
         (head, count) = ((head + 1) % BOXES_AT_A_TIME, count - 1);
         let end = boxes.settle(home, target, index, &turn, LOOKS_AT_PIECE.count());
-        // One that has lost its CPU leaves several pieces unanswered, which is one question in vain.
+        // One that has lost its CPU leaves several pieces unanswered, which is one unanswered question.
         if !is_away {
             target.note(end);
         }

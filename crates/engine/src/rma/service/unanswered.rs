@@ -1,5 +1,5 @@
-//! Calls to other nodes that nobody waits for when they are made: short ones go together, and a [flush](finish_calls) waits for the answers
-//! and puts the results where they go (docs/decisions/0107).
+//! Calls to other nodes that are not waited for when they are made: short ones are batched, and a [flush](finish_calls) waits for the answers
+//! and puts the results where they go (docs/decisions/0072).
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -17,7 +17,7 @@ use crate::rma::target::Target;
 use crate::types::Peer;
 use crate::{Entered, Error, Result, counters, enter};
 
-/// A call of ours, or several that go together.
+/// A call of ours, or a batch of several.
 #[derive(Debug)]
 pub(crate) struct Call {
     message: Vec<u8>,
@@ -25,7 +25,7 @@ pub(crate) struct Call {
     results: Vec<Span>,
     /// Bytes of the results.
     result_bytes: usize,
-    /// Whose operations these are.
+    /// The window of these operations.
     flows: Vec<FlowId>,
 }
 
@@ -78,7 +78,7 @@ pub(crate) struct Unanswered {
     results: Vec<Span>,
     /// Of the call and its answer.
     bytes: usize,
-    /// Who waits for it, or has not been told of its failure.
+    /// Windows that wait for it, or have not been told of its failure.
     flows: Vec<FlowId>,
     failure: Option<Failure>,
 }
@@ -108,7 +108,7 @@ impl Failure {
     }
 }
 
-/// How many there are, and batches that have not gone, for those who flush.
+/// How many there are, and batches that have not gone, for flushes.
 static UNANSWERED: AtomicUsize = AtomicUsize::new(0);
 
 impl Engine {
@@ -128,7 +128,7 @@ impl Engine {
             let failure = match outcome.arrival.bytes {
                 _ if outcome.peer_failed || outcome.cancelled => Some(Failure::PeerFailed),
                 came if came == call.answer.len() as u64 && call.answer[0] == 1 => {
-                    // SAFETY: who has made the call leaves the places alone until it has finished it.
+                    // SAFETY: the caller leaves the places alone until it has finished it.
                     unsafe { deliver(&call.answer[1..], &call.results) };
                     None
                 }
@@ -171,7 +171,7 @@ impl Engine {
         calls == 0 || calls < UNANSWERED_CALLS && sum <= UNANSWERED_BYTES
     }
 
-    /// What is to go together to a peer goes now, whether there is room or not.
+    /// Send the batch to a peer now, whether there is room or not.
     pub(super) fn launch_batch(&mut self, peer: u32) {
         if let Some(batch) = self.batches.remove(&peer) {
             self.launch_call(peer, batch);
@@ -296,7 +296,7 @@ pub(super) unsafe fn ask(flow: FlowId, target: &Target, message: Vec<u8>, result
     }
 }
 
-/// What is to go together to a peer goes now. Blocks while too many are without an answer; until it goes it stays where those who wait for it
+/// Send the batch to a peer now. Blocks while too many are without an answer; until it goes it stays where waiting threads
 /// look.
 pub(super) fn send_batch(inside: &mut Entered, peer: Peer) -> Result<()> {
     inside.wait(|inside| {
@@ -310,7 +310,7 @@ pub(super) fn send_batch(inside: &mut Entered, peer: Peer) -> Result<()> {
     Ok(())
 }
 
-/// What has to be over.
+/// The operations to await.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::rma) enum Completion {
     All,
@@ -332,7 +332,7 @@ pub(in crate::rma) fn finish_calls(
     }
 }
 
-/// What is kept to go with others goes now: this process may wait for what comes of it without making progress. Does not block.
+/// Send all batches now: this process may wait for their effects without making progress. Does not block.
 #[inline]
 pub fn send_kept() {
     if UNANSWERED.load(Ordering::Relaxed) != 0 {
