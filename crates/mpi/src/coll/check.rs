@@ -63,10 +63,10 @@ pub(super) enum When {
     Later,
 }
 
-/// Is there anything to check?
+/// Is there anything to check? Communicators without a handle are the library's own, as a file has one: no call of the program is on them.
 #[inline]
 pub(super) fn concerns(comm: &Comm) -> bool {
-    mode::is_on() && (comm.size() > 1 || comm.is_inter())
+    mode::is_on() && (comm.size() > 1 || comm.is_inter()) && !comm.handle().is_null()
 }
 
 /// A collective call begins: tell its name. `None`: nothing is checked.
