@@ -1,10 +1,11 @@
 //! What moves bytes to and from one file.
 
-use std::io;
+use std::io::{self, IoSlice, IoSliceMut};
 use std::ops::Range;
 
 use crate::failure::{Failure, Result};
 use crate::layout::Layout;
+use crate::memory::Memory;
 
 /// A file that is open. Calls may do less than is asked for, as the system's do: [`read()`] and [`write()`] do the rest.
 pub trait Backend: Send + Sync {
@@ -13,6 +14,20 @@ pub trait Backend: Send + Sync {
 
     /// Write `from` at `offset`: how many bytes. May block as long as the device takes.
     fn write(&self, from: &[u8], offset: u64) -> io::Result<usize>;
+
+    /// As [`Self::read`], to several places of memory, one after the other.
+    fn read_list(&self, into: &mut [IoSliceMut<'_>], offset: u64) -> io::Result<usize> {
+        into.iter_mut()
+            .find(|place| !place.is_empty())
+            .map_or(Ok(0), |place| self.read(place, offset))
+    }
+
+    /// As [`Self::write`], from several places of memory, one after the other.
+    fn write_list(&self, from: &[IoSlice<'_>], offset: u64) -> io::Result<usize> {
+        from.iter()
+            .find(|place| !place.is_empty())
+            .map_or(Ok(0), |place| self.write(place, offset))
+    }
 
     /// Its length in bytes.
     fn size(&self) -> io::Result<u64>;
@@ -101,6 +116,40 @@ pub fn write(file: &dyn Backend, from: &[u8], offset: u64) -> Result<()> {
                 });
             }
             bytes => done += bytes,
+        }
+    }
+    Ok(())
+}
+
+/// Places that one call of the system takes (`IOV_MAX`).
+const MOST_PLACES: usize = 1024;
+
+/// Read bytes `from..to` of a listed memory, or as many as there are before the end of the file: how many.
+pub fn read_listed(file: &dyn Backend, memory: &Memory, from: u64, to: u64, offset: u64) -> Result<u64> {
+    let mut done = 0;
+    while from + done < to {
+        let mut list = memory.list_mut(from + done, to, MOST_PLACES);
+        match whole("preadv", || file.read_list(&mut list, offset + done))? {
+            0 => break,
+            bytes => done += bytes as u64,
+        }
+    }
+    Ok(done)
+}
+
+/// Write bytes `from..to` of a listed memory.
+pub fn write_listed(file: &dyn Backend, memory: &Memory, from: u64, to: u64, offset: u64) -> Result<()> {
+    let mut done = 0;
+    while from + done < to {
+        let list = memory.list(from + done, to, MOST_PLACES);
+        match whole("pwritev", || file.write_list(&list, offset + done))? {
+            0 => {
+                return Err(Failure {
+                    call: "pwritev",
+                    errno: libc::ENOSPC,
+                });
+            }
+            bytes => done += bytes as u64,
         }
     }
     Ok(())
@@ -222,11 +271,8 @@ mod tests {
         let mut lock: libc::flock = unsafe { std::mem::zeroed() };
         lock.l_type = libc::F_WRLCK as libc::c_short;
         // SAFETY: the descriptor is open, and the structure lives during the call.
-        assert_eq!(
-            // SAFETY: `lock` outlives the call, which only reads it.
-            unsafe { libc::fcntl(foreign.as_raw_fd(), libc::F_SETLK, &raw const lock) },
-            0
-        );
+        let done = unsafe { libc::fcntl(foreign.as_raw_fd(), libc::F_SETLK, &raw const lock) };
+        assert_eq!(done, 0);
         let process = Holder::Process(std::process::id().cast_signed());
         assert_eq!(other.holder(0..10, true).expect("asked"), process);
         let refused = Lock::take_after(&other, 0..10, true, 1).map(drop).expect_err("locked");

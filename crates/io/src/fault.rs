@@ -1,6 +1,6 @@
 //! A wrapper that injects errors, for tests: every access does a part of what it is asked for, or is interrupted, and one fails.
 
-use std::io;
+use std::io::{self, IoSlice, IoSliceMut};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -83,6 +83,25 @@ impl<B: Backend> Backend for Fault<B> {
     fn write(&self, from: &[u8], offset: u64) -> io::Result<usize> {
         let most = self.allow(from.len())?;
         self.inner.write(&from[..most], offset)
+    }
+
+    fn read_list(&self, into: &mut [IoSliceMut<'_>], offset: u64) -> io::Result<usize> {
+        // Whole lists have no part to be cut to.
+        if self.plan.most > 0 {
+            let first = into.iter_mut().find(|place| !place.is_empty());
+            return first.map_or(Ok(0), |place| self.read(place, offset));
+        }
+        self.allow(0)?;
+        self.inner.read_list(into, offset)
+    }
+
+    fn write_list(&self, from: &[IoSlice<'_>], offset: u64) -> io::Result<usize> {
+        if self.plan.most > 0 {
+            let first = from.iter().find(|place| !place.is_empty());
+            return first.map_or(Ok(0), |place| self.write(place, offset));
+        }
+        self.allow(0)?;
+        self.inner.write_list(from, offset)
     }
 
     fn size(&self) -> io::Result<u64> {

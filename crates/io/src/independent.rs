@@ -1,6 +1,7 @@
 //! Accesses that one process makes by itself.
 //!
-//! Bytes that lie in a row in file and memory go straight; scattered memory goes through a buffer. Of pieces of a file that are near one
+//! Bytes that lie in a row in file and memory go straight; memory in long places goes by lists (`preadv`, `pwritev`), in short ones through a
+//! buffer. Of pieces of a file that are near one
 //! another a read takes what lies between them, too (*data sieving*: Thakur, Gropp, Lusk, "Data Sieving and Collective I/O in ROMIO",
 //! Frontiers 1999). A write does that only if it is told to, since what lies between may be another rank's to write: it reads, changes and writes
 //! a window of the file under a lock, and then all writes take that lock.
@@ -49,6 +50,10 @@ impl Access<'_> {
             let from = piece.position - position;
             if let Some(bytes) = memory.slice(from, from + piece.length) {
                 backend::write(self.file, bytes, piece.offset)?;
+                continue;
+            }
+            if memory.is_listed() {
+                backend::write_listed(self.file, memory, from, from + piece.length, piece.offset)?;
                 continue;
             }
             let mut done = 0;
@@ -111,6 +116,9 @@ impl Access<'_> {
             let from = piece.position - position;
             let got = match memory.slice_mut(from, from + piece.length) {
                 Some(place) => backend::read(self.file, place, piece.offset)? as u64,
+                None if memory.is_listed() => {
+                    backend::read_listed(self.file, memory, from, from + piece.length, piece.offset)?
+                }
                 None => self.read_scattered(memory, from, piece, &mut buffer)?,
             };
             total += got;

@@ -6,6 +6,7 @@
 //! | [`posix`] | the system's own calls |
 //! | [`fault`] | a wrapper that injects errors, for tests |
 //! | [`failure`] | a call of the system that failed, and the class of error that MPI has for it |
+//! | `rooms` | buffers that are used again |
 //! | [`view`] | which bytes of a file a process sees, in which order |
 //! | [`layout`] | stripes and blocks, as the file system says |
 //! | [`memory`] | the user's side of an access |
@@ -24,6 +25,7 @@ pub mod independent;
 pub mod layout;
 pub mod memory;
 pub mod posix;
+mod rooms;
 pub mod two_phase;
 pub mod view;
 pub mod worker;

@@ -1,5 +1,6 @@
 //! The user's side of an access: elements of a datatype, as the stream of bytes that they make in order.
 
+use std::io::{IoSlice, IoSliceMut};
 use std::sync::Arc;
 
 use isthmus_datatype::Type;
@@ -11,8 +12,45 @@ pub struct Memory {
     /// `None`: bytes in a row.
     of: Option<Arc<Type>>,
     bytes: u64,
+    /// Where the bytes of one element lie, if these places are long enough to be given to the system one by one.
+    places: Vec<Run>,
     /// The bytes, if they are not the user's.
     own: Vec<u8>,
+}
+
+/// Bytes in a row, in one element.
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    /// From the element's address on.
+    at: i64,
+    length: u64,
+    /// Bytes of the element before it.
+    before: u64,
+}
+
+/// From so many bytes a place of memory, in the mean, a call of the system for a list of them costs less than a copy (decision 153).
+const LISTED: i64 = 4 << 10;
+/// Elements of more places are packed, which takes no list.
+const MOST_PLACES: i64 = 1 << 16;
+
+/// The places of an element, if they are long.
+fn places_of(of: &Type) -> Vec<Run> {
+    let segments = of.segments();
+    if of.size() / segments.max(1) < LISTED || segments > MOST_PLACES {
+        return Vec::new();
+    }
+    let mut before = 0;
+    // Without memory for the list it is packed.
+    let runs = of.runs().unwrap_or_default().into_iter().map(|(at, length)| {
+        let length = length as u64;
+        before += length;
+        Run {
+            at,
+            length,
+            before: before - length,
+        }
+    });
+    runs.collect()
 }
 
 // SAFETY: the user has left the memory to the access, from whichever thread that goes on.
@@ -31,6 +69,7 @@ impl Memory {
             count,
             bytes: (count * of.size()) as u64,
             of: (!of.is_contiguous()).then(|| of.share()),
+            places: if of.is_contiguous() { Vec::new() } else { places_of(of) },
             own: Vec::new(),
         }
     }
@@ -42,6 +81,7 @@ impl Memory {
             count: bytes.len() as i64,
             of: None,
             bytes: bytes.len() as u64,
+            places: Vec::new(),
             own: bytes,
         }
     }
@@ -73,6 +113,49 @@ impl Memory {
         }
         // SAFETY: as in `slice`.
         Some(unsafe { std::slice::from_raw_parts_mut(self.address.add(from as usize), (to - from) as usize) })
+    }
+
+    /// Are the places of its bytes so long that they are best given to the system as a list?
+    pub fn is_listed(&self) -> bool {
+        !self.places.is_empty()
+    }
+
+    /// At most so many places of the bytes `from..to`, in order, from `from` on, if it [is listed](Self::is_listed).
+    fn places(&self, from: u64, to: u64, most: usize) -> impl Iterator<Item = (*mut u8, usize)> {
+        let (size, extent) = self.of.as_ref().map_or((1, 1), |of| (of.size() as u64, of.extent()));
+        let (mut element, within) = (from / size, from % size);
+        let mut run = self.places.partition_point(|run| run.before + run.length <= within);
+        let mut at = from;
+        let next = move || {
+            let place = self.places.get(run).filter(|_| at < to)?;
+            let skipped = at - element * size - place.before;
+            let length = (place.length - skipped).min(to - at);
+            let address = self
+                .address
+                .wrapping_offset((element as i64 * extent + place.at + skipped as i64) as isize);
+            (at, run) = (at + length, run + 1);
+            if run == self.places.len() {
+                (run, element) = (0, element + 1);
+            }
+            Some((address, length as usize))
+        };
+        std::iter::from_fn(next).take(most)
+    }
+
+    /// The first places of the bytes `from..to`, to be read from.
+    pub fn list(&self, from: u64, to: u64, most: usize) -> Vec<IoSlice<'_>> {
+        let places = self.places(from, to, most);
+        // SAFETY: the promise of the constructor; the places are those of bytes of the stream.
+        let slice = |(address, length): (*mut u8, usize)| unsafe { std::slice::from_raw_parts(address, length) };
+        places.map(|place| IoSlice::new(slice(place))).collect()
+    }
+
+    /// The first places of the bytes `from..to`, to be written to.
+    pub fn list_mut(&self, from: u64, to: u64, most: usize) -> Vec<IoSliceMut<'_>> {
+        let places = self.places(from, to, most);
+        // SAFETY: as in `list`; what is read to has no byte twice.
+        let slice = |(address, length): (*mut u8, usize)| unsafe { std::slice::from_raw_parts_mut(address, length) };
+        places.map(|place| IoSliceMut::new(slice(place))).collect()
     }
 
     /// Copy the bytes from `from` on to `into`.

@@ -1,7 +1,7 @@
 //! The system's own calls.
 
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
@@ -139,6 +139,11 @@ fn uncovered(range: Range<u64>, held: &[(Range<u64>, bool)]) -> Vec<Range<u64>> 
     parts
 }
 
+/// How many bytes a call of the system has moved.
+fn moved(bytes: isize) -> io::Result<usize> {
+    usize::try_from(bytes).map_err(|_| io::Error::last_os_error())
+}
+
 fn kind_of_lock(exclusive: bool) -> i32 {
     if exclusive { libc::F_WRLCK } else { libc::F_RDLCK }
 }
@@ -168,6 +173,18 @@ impl Backend for Posix {
 
     fn write(&self, from: &[u8], offset: u64) -> io::Result<usize> {
         self.file.write_at(from, offset)
+    }
+
+    fn read_list(&self, into: &mut [IoSliceMut<'_>], offset: u64) -> io::Result<usize> {
+        let (list, places, offset) = (into.as_ptr().cast(), into.len() as libc::c_int, offset as libc::off_t);
+        // SAFETY: the descriptor is open; an `IoSliceMut` has the layout of an `iovec`, and its bytes can be written to.
+        moved(unsafe { libc::preadv(self.file.as_raw_fd(), list, places, offset) })
+    }
+
+    fn write_list(&self, from: &[IoSlice<'_>], offset: u64) -> io::Result<usize> {
+        let (list, places, offset) = (from.as_ptr().cast(), from.len() as libc::c_int, offset as libc::off_t);
+        // SAFETY: the descriptor is open; an `IoSlice` has the layout of an `iovec`, and its bytes can be read.
+        moved(unsafe { libc::pwritev(self.file.as_raw_fd(), list, places, offset) })
     }
 
     fn size(&self) -> io::Result<u64> {

@@ -19,6 +19,7 @@ use crate::hints::{Choice, Hints};
 use crate::independent::{Access, size};
 use crate::layout::Layout;
 use crate::memory::Memory;
+use crate::rooms;
 use crate::view::View;
 use pieces::{Cursor, Series, encode};
 
@@ -177,6 +178,11 @@ pub fn aggregators(exchange: &impl Exchange, hints: &Hints, layout: Layout) -> u
     }
 }
 
+/// The longest part between borders.
+fn longest(borders: &[u64]) -> u64 {
+    borders.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0)
+}
+
 /// Where the file ends, as all have it.
 fn file_end(said: &[Said]) -> u64 {
     said.iter().map(|part| part[SIZE]).max().unwrap_or(0)
@@ -214,8 +220,7 @@ impl Plan {
             .map(|at| (base + at * each).clamp(first, end))
             .collect();
         let buffer = said[0][BUFFER].max(1);
-        let longest = borders.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
-        let rounds = longest.div_ceil(buffer);
+        let rounds = longest(&borders).div_ceil(buffer);
         // No more windows than these hold any data: most rounds would move nothing, of what is few bytes far apart.
         let useful = ranges().fold(0_u64, |sum, part| {
             let windows = part[BYTES].div_ceil(part[PIECE].max(1)) + part[BYTES].div_ceil(buffer);
@@ -230,6 +235,11 @@ impl Plan {
             buffer,
             rounds,
         })
+    }
+
+    /// Bytes of the longest part.
+    fn longest(&self) -> u64 {
+        longest(&self.borders)
     }
 
     /// What an aggregator has in its buffer in a round.
@@ -473,7 +483,7 @@ pub async fn write(exchange: &impl Exchange, mut part: Part<'_>) -> Result<u64> 
     let mut wanted = Wanted::gather(exchange, &plan, &part, &own, &said).await?;
     let me = plan.aggregators.iter().position(|rank| *rank == exchange.rank());
     let mut failure = None;
-    let mut buffer = Vec::new();
+    let mut buffer = rooms::take(me.map_or(0, |_| plan.buffer.min(plan.longest()) as usize));
     for round in 0..plan.rounds {
         let outgoing = own_parts(&part, &plan, &own, round);
         let packed: Vec<Vec<u8>> = outgoing
@@ -489,6 +499,7 @@ pub async fn write(exchange: &impl Exchange, mut part: Part<'_>) -> Result<u64> 
         let sends: Vec<_> = sends.map(|(to, bytes)| Outgoing { to: *to, bytes }).collect();
         let (Some(wanted), Some(me)) = (&mut wanted, me) else {
             exchange.pass(&sends, &mut []).await?;
+            packed.into_iter().for_each(rooms::give);
             continue;
         };
         let window = plan.window(me, round);
@@ -508,14 +519,14 @@ pub async fn write(exchange: &impl Exchange, mut part: Part<'_>) -> Result<u64> 
             {
                 match series.pieces[..] {
                     [(offset, _)] => rows.push((offset, from)),
-                    _ => scattered.push((from, vec![0; series.bytes as usize])),
+                    _ => scattered.push((from, rooms::take(series.bytes as usize))),
                 }
             }
             rows.sort_unstable();
             for (offset, from) in rows {
                 match free.take(offset, pieces[from].bytes) {
                     Some(bytes) => receives.push(Incoming { from, bytes }),
-                    None => scattered.push((from, vec![0; pieces[from].bytes as usize])),
+                    None => scattered.push((from, rooms::take(pieces[from].bytes as usize))),
                 }
             }
             receives.extend(
@@ -539,7 +550,12 @@ pub async fn write(exchange: &impl Exchange, mut part: Part<'_>) -> Result<u64> 
         if failure.is_none() {
             failure = part.write_runs(&covered(&pieces), &buffer, window.0).err();
         }
+        packed
+            .into_iter()
+            .chain(scattered.into_iter().map(|(_, bytes)| bytes))
+            .for_each(rooms::give);
     }
+    rooms::give(buffer);
     part.end(exchange, failure).await?;
     Ok(bytes)
 }
@@ -582,7 +598,7 @@ fn packed(memory: &Memory, from: u64, to: u64) -> Vec<u8> {
     if memory.slice(from, to).is_some() {
         return Vec::new();
     }
-    let mut bytes = vec![0; (to - from) as usize];
+    let mut bytes = rooms::take((to - from) as usize);
     memory.copy_out(from, &mut bytes);
     bytes
 }
@@ -604,7 +620,7 @@ pub async fn read(exchange: &impl Exchange, mut part: Part<'_>) -> Result<u64> {
     let mut wanted = Wanted::gather(exchange, &plan, &part, &own, &said).await?;
     let me = plan.aggregators.iter().position(|rank| *rank == exchange.rank());
     let mut failure = None;
-    let mut buffer = Vec::new();
+    let mut buffer = rooms::take(me.map_or(0, |_| plan.buffer.min(plan.longest()) as usize));
     for round in 0..plan.rounds {
         let mut pieces = Vec::new();
         let mut start = 0;
@@ -654,7 +670,7 @@ pub async fn read(exchange: &impl Exchange, mut part: Part<'_>) -> Result<u64> {
             let mut receives = Vec::new();
             let foreign = || incoming.iter().filter(|(from, ..)| *from != exchange.rank());
             for (_, from, to) in foreign().filter(|(_, from, to)| part.memory.slice(*from, *to).is_none()) {
-                scattered.push((*from, vec![0; (to - from) as usize]));
+                scattered.push((*from, rooms::take((to - from) as usize)));
             }
             let mut buffers = scattered.iter_mut();
             for (aggregator, from, to) in foreign() {
@@ -676,7 +692,12 @@ pub async fn read(exchange: &impl Exchange, mut part: Part<'_>) -> Result<u64> {
         if let (Some((_, from, _)), Some((_, bytes))) = (mine, outgoing.iter().find(|(to, _)| *to == exchange.rank())) {
             part.memory.copy_in(*from, bytes);
         }
+        let packed = packed.into_iter().map(|(_, bytes)| bytes);
+        packed
+            .chain(scattered.into_iter().map(|(_, bytes)| bytes))
+            .for_each(rooms::give);
     }
+    rooms::give(buffer);
     part.end(exchange, failure).await?;
     Ok(own.to - own.from)
 }

@@ -60,6 +60,7 @@ const PROGRAMS: &[&str] = &[
     "nonblocking_collectives",
     "file_basic",
     "file_errors",
+    "file_refused",
     "file_random",
     "persistent_collectives",
     "reductions",

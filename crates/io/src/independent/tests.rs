@@ -98,3 +98,52 @@ fn an_error_says_why() {
     let failure = access.write(&Memory::owned(vec![1; 40]), 0).expect_err("full");
     assert_eq!((failure.call, failure.errno), ("pwrite", libc::ENOSPC));
 }
+
+#[test]
+fn long_places_of_memory_go_by_lists() {
+    // Two places of 5000 bytes in each element, the second one before the first.
+    let byte = Type::of_name("MPI_BYTE");
+    let block = |displacement| Block {
+        displacement,
+        count: 5000,
+        shape: byte.shape(),
+    };
+    let shape = Shape::sequence([block(9000), block(0)].into_iter()).and_then(|shape| shape.resized(0, 15_000));
+    let of = Type::derived(shape.expect("small"));
+    for plan in ["", "short=700,eintr=3"] {
+        for view in [View::contiguous(3, 1), view()] {
+            let file = Fault::new(file("lists"), Plan::parse(plan).expect("good"));
+            let hints = Hints {
+                ds_read: Choice::Disable,
+                ..Hints::default()
+            };
+            let access = Access {
+                file: &file,
+                view: &view,
+                hints: &hints,
+                locked: false,
+            };
+            let mut elements: Vec<u8> = (0..45_000_u32).map(|at| (at / 7 % 251) as u8).collect();
+            // SAFETY: three elements lie in the vector.
+            let memory = unsafe { Memory::of_elements(elements.as_mut_ptr(), 3, &of) };
+            assert!(memory.is_listed());
+            let mut stream = vec![0; 30_000];
+            memory.copy_out(0, &mut stream);
+            access.write(&memory, 10).expect("room");
+            let same = Memory::owned(vec![0; 30_000]);
+            assert_eq!(access.read(&same, 10), Ok(30_000));
+            assert!(same.into_owned() == stream);
+            let mut back = vec![0; 45_000];
+            // SAFETY: as above.
+            let memory = unsafe { Memory::of_elements(back.as_mut_ptr(), 3, &of) };
+            // The file ends 2000 bytes early.
+            file.resize(view.offset_of(10 + 28_000)).expect("open");
+            assert_eq!(access.read(&memory, 10), Ok(28_000));
+            let mut read = vec![0; 30_000];
+            memory.copy_out(0, &mut read);
+            assert!(read[..28_000] == stream[..28_000] && read[28_000..].iter().all(|byte| *byte == 0));
+            // The gap keeps its zeros.
+            assert!(back[5000..9000].iter().all(|byte| *byte == 0));
+        }
+    }
+}

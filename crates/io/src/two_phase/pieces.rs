@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::rooms;
 use crate::view::Piece;
 
 /// Pieces of one length, equally far apart.
@@ -143,10 +144,13 @@ pub struct Series {
 impl Series {
     /// The bytes of the pieces, out of a buffer that begins at an offset of the file.
     pub fn collect(&self, buffer: &[u8], start: u64) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(self.bytes as usize);
+        let mut bytes = rooms::take(self.bytes as usize);
+        let mut rest = &mut bytes[..];
         for (offset, length) in &self.pieces {
-            let at = (offset - start) as usize;
-            bytes.extend_from_slice(&buffer[at..at + *length as usize]);
+            let (at, length) = ((offset - start) as usize, *length as usize);
+            let (here, behind) = rest.split_at_mut(length);
+            here.copy_from_slice(&buffer[at..at + length]);
+            rest = behind;
         }
         bytes
     }

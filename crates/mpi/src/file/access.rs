@@ -12,7 +12,7 @@ use super::datarep::Back;
 use super::operation::{Access, Pending, drive};
 use super::seen::Seen;
 use crate::datatype::Datatype;
-use crate::error::Result;
+use crate::error::{Class, Result};
 use crate::fail;
 use crate::handle::Handle;
 use crate::request::Request;
@@ -257,7 +257,9 @@ impl File {
 
     /// How a blocking access of all has ended: where the program converts what was read, an error of that is one of all.
     pub(super) fn agree_on_conversion(&self, writes: bool, status: Result<Status>) -> Result<Status> {
-        if !writes && self.seen().datarep.is_converted_by_program() {
+        // Members that have made another call do not come here, and all know it.
+        let is_one_call = !matches!(&status, Err(error) if error.code() == Class::NotSame as i32);
+        if !writes && is_one_call && self.seen().datarep.is_converted_by_program() {
             self.agree(status.as_ref().map(drop).map_err(Clone::clone))?;
         }
         status
