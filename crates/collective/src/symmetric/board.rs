@@ -177,7 +177,7 @@ impl Board {
         self.round_with(terms, words, data, Whom::All)
     }
 
-    /// As [`meet`](Self::meet), but wait for these only. Blocks.
+    /// As [`round`](Self::round), but wait for these only. Blocks.
     pub fn round_with(&self, terms: Terms, words: &[u64], data: &[u8], whom: Whom) -> Round<'_> {
         let step = self.come(terms, words, data);
         match whom {
