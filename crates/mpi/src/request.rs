@@ -28,11 +28,12 @@ use crate::fail;
 use crate::handle::{Handle, Kind, Object};
 use crate::status::Status;
 
+pub(crate) use background::detach;
 pub(crate) use complete::try_now;
 pub use complete::{test, testall, testany, testsome, wait, waitall, waitany, waitsome};
 pub(crate) use finish::with_comm;
+pub(crate) use free::drain_freed;
 pub use free::request_free;
-pub(crate) use free::{detach, drain_freed};
 pub use generalized::{CancelFn, FreeFn, Functions, PollFn, QueryFn, WaitFn, grequest_complete, grequest_start};
 pub use observe::{request_get_status, request_get_status_all, request_get_status_any, request_get_status_some};
 use persistent::Persistent;

@@ -2,7 +2,7 @@
 
 use isthmus_engine::{Background, Entered, enter};
 
-use super::{Look, REQUESTS, Request, lend, look};
+use super::{Look, Operation, REQUESTS, Request, Requests, lend, look};
 use crate::handle::Handle;
 
 /// From now on move on this request too.
@@ -11,12 +11,40 @@ pub(super) fn begin(inside: &mut Entered, request: Handle<Request>) {
     inside.set_background(Some(Background { advance, call_out }));
 }
 
+/// Let an operation without a request go on by itself, until it ends.
+pub(crate) fn detach(operation: Box<dyn Operation>) {
+    let mut inside = enter();
+    REQUESTS.get(&mut inside).orphans.push(operation);
+    bury_orphans(&mut inside);
+    inside.set_background(Some(Background { advance, call_out }));
+}
+
+/// Let go of operations without a request that have completed by now.
+#[cold]
+pub(super) fn bury_orphans(inside: &mut Entered) {
+    let mut orphans = std::mem::take(&mut REQUESTS.get(inside).orphans);
+    orphans.retain_mut(|operation| {
+        let complete = operation.advance(inside).is_complete();
+        if complete {
+            // A receive unpacks here. Nobody is left to hear of a failure.
+            let _ = operation.outcome();
+        }
+        !complete
+    });
+    REQUESTS.get(inside).orphans.append(&mut orphans);
+}
+
+/// Is there nothing to be moved on?
+fn is_idle(requests: &Requests) -> bool {
+    requests.autonomous.is_empty() && !requests.orphans.iter().any(|operation| operation.is_autonomous())
+}
+
 /// This request is over.
 pub(super) fn end(inside: &mut Entered, request: Handle<Request>) {
     let autonomous = &mut REQUESTS.get(inside).autonomous;
     if let Some(at) = autonomous.iter().position(|other| *other == request) {
         autonomous.remove(at);
-        if autonomous.is_empty() {
+        if is_idle(REQUESTS.get(inside)) {
             inside.set_background(None);
         }
     }
@@ -34,10 +62,13 @@ pub(super) fn call_for(inside: &mut Entered, request: Handle<Request>) {
 fn advance(inside: &mut Entered) -> bool {
     let mut autonomous = std::mem::take(&mut REQUESTS.get(inside).autonomous);
     autonomous.retain(|request| matches!(look(inside, *request), Ok(Look::Pending)));
+    REQUESTS.get(inside).autonomous = autonomous;
+    if !REQUESTS.get(inside).orphans.is_empty() {
+        bury_orphans(inside);
+    }
     let requests = REQUESTS.get(inside);
-    requests.autonomous = autonomous;
     let due = !requests.due.is_empty();
-    if requests.autonomous.is_empty() {
+    if is_idle(requests) {
         inside.set_background(None);
     }
     due

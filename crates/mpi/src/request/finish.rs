@@ -5,7 +5,7 @@ use std::sync::Arc;
 use isthmus_engine::Entered;
 
 use super::background;
-use super::free::bury_orphans;
+use super::background::bury_orphans;
 use super::{Look, Persistent, Plain, REQUEST_NULL, REQUESTS, Request, Work, comm_of, invalid, look, scope_inside};
 use crate::check;
 use crate::comm::Comm;

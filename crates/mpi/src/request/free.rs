@@ -2,10 +2,9 @@
 
 use isthmus_engine::{Entered, enter, wait_until};
 
+use super::background::bury_orphans;
 use super::finish::finish;
-use super::{
-    Look, Operation, Plain, REQUEST_NULL, REQUESTS, Request, Work, generalized, look, scope_inside, with_comm,
-};
+use super::{Look, Plain, REQUEST_NULL, REQUESTS, Request, Work, generalized, look, scope_inside, with_comm};
 use crate::check::{self, sites};
 use crate::error::Result;
 use crate::fail;
@@ -62,13 +61,6 @@ pub fn request_free(request: Handle<Request>) -> Result<()> {
     Ok(())
 }
 
-/// Let an operation without a request go on by itself, until it ends.
-pub(crate) fn detach(operation: Box<dyn Operation>) {
-    let mut inside = enter();
-    REQUESTS.get(&mut inside).orphans.push(operation);
-    bury_orphans(&mut inside);
-}
-
 fn free_plain(inside: &mut Entered, plain: Plain) {
     match plain {
         Plain::Receive(op) => inside.detach(op),
@@ -93,21 +85,6 @@ pub(crate) fn drain_freed() -> Result<()> {
         (!owed && requests.freed_sends.is_empty()).then_some(())
     })?;
     Ok(())
-}
-
-/// Let go of freed operations that have completed by now.
-#[cold]
-pub(super) fn bury_orphans(inside: &mut Entered) {
-    let mut orphans = std::mem::take(&mut REQUESTS.get(inside).orphans);
-    orphans.retain_mut(|operation| {
-        let complete = operation.advance(inside).is_complete();
-        if complete {
-            // A receive unpacks here. Nobody is left to hear of a failure.
-            let _ = operation.outcome();
-        }
-        !complete
-    });
-    REQUESTS.get(inside).orphans.append(&mut orphans);
 }
 
 /// Let go of freed sends that have completed by now.
