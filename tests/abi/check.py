@@ -260,7 +260,7 @@ def libraries():
         if re.search(r"GNU_STACK.*RWE", run(["readelf", "-lW", PREFIX / "lib" / name])):
             raise Wrong(f"{name} asks for an executable stack")
     for name in run(["nm", "-D", "--defined-only", PREFIX / "lib/libisthmus.so.0"]).split()[2::3]:
-        if not re.match(r"isthmus_((std|mpich)_MPI|(armci|ga|openshmem)_)", name):
+        if not re.match(r"isthmus_((std|mpich)_MPI|(openmpi|armci|ga|openshmem)_)", name):
             raise Wrong(f"libisthmus.so.0 exports {name}")
     return f"{len(wanted)} libraries"
 

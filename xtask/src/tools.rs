@@ -89,7 +89,7 @@ impl Tool {
             Self::Python => &["python3", "python3-venv", "python3-dev"],
             Self::Libfabric => &["libfabric1"],
             Self::Scalapack => &["libscalapack-mpich2.2", "libopenblas0-pthread"],
-            Self::ParallelFiles => &["libhdf5-mpich-103-1", "libhdf5-mpich-hl-100"],
+            Self::ParallelFiles => &["libhdf5-mpich-103-1"],
             Self::OpenMpi => &["libopenmpi-dev", "openmpi-bin"],
             Self::OpenMpiPrograms => &["hpcc", "netpipe-openmpi"],
             Self::Slurm => &[
@@ -131,9 +131,7 @@ impl Tool {
             }
             Self::Libfabric => has_library("libfabric.so.1"),
             Self::Scalapack => has_library("libscalapack-mpich.so.2.2"),
-            Self::ParallelFiles => ["libhdf5_mpich.so.103", "libhdf5_mpich_hl.so.100"]
-                .into_iter()
-                .all(has_library),
+            Self::ParallelFiles => has_library("libhdf5_mpich.so.103"),
             Self::OpenMpiPrograms => found("hpcc") && found("NPopenmpi"),
             Self::OpenMpi => found("mpicc.openmpi") && has_library("libmpi_cxx.so.40"),
             Self::Slurm => ["munged", "slurmctld", "slurmd", "srun"].into_iter().all(found),

@@ -36,16 +36,6 @@ pub fn run(suite: &mut Suite, prefix: &Path, full: bool) {
     }
     let Some(sources) = sources else { return };
     own_suite(suite, prefix, &wheel, &sources, "wheel", full);
-    suite.step(
-        "mpi4py's own suite (wheel) by Open MPI's ABI on 3 ranks, but for datatypes",
-        || {
-            let mut run = mpiexec(prefix, 3);
-            run.env("MPI4PY_LIBMPI", prefix.join("lib/libmpi.so.40"));
-            run.env("MPI4PY_MPIABI", "openmpi");
-            run_suite(run, 3, &wheel, &sources, &["--no-numpy", "-e", "test_datatype"])
-        },
-    );
-
     let built = Environment::new("mpi4py-source");
     if suite.step(&format!("mpi4py {VERSION} is built from source by our mpicc"), || {
         build(&built, prefix, &sources)
