@@ -98,9 +98,9 @@ pub fn plan(operation: &Operation) -> By {
 mod tests {
     use super::*;
 
-    /// What the code did before there was this list, over all kinds of operations.
+    /// Against the conditions written out, over all kinds of operations.
     #[test]
-    fn plans_are_as_before() {
+    fn the_first_protocol_that_applies_is_taken() {
         let short = crate::limits::BOX_BYTES as u64 / 2;
         for bits in 0..32_u32 {
             let is = |bit: u32| bits & 1 << bit != 0;
@@ -112,7 +112,7 @@ mod tests {
                     rows: (is(2), is(3)),
                     provider_pays: is(4),
                 };
-                let before = if is(0) {
+                let expected = if is(0) {
                     By::Mapped
                 } else if is(1) {
                     if is(4) && is(2) && is(3) {
@@ -127,7 +127,7 @@ mod tests {
                 } else {
                     By::Learned
                 };
-                assert_eq!(plan(&operation), before, "{operation:?}");
+                assert_eq!(plan(&operation), expected, "{operation:?}");
             }
         }
     }

@@ -100,6 +100,16 @@ fn an_error_says_why() {
 }
 
 #[test]
+fn closing_tells_of_errors_and_leaves_the_file_open() {
+    let full = Fault::new(file("flushed"), Plan::parse("enospc=0").expect("good"));
+    let error = full.flush().expect_err("full");
+    assert_eq!(error.raw_os_error(), Some(libc::ENOSPC));
+    let file = file("flushed");
+    file.flush().expect("good");
+    assert_eq!(file.write(&[1; 40], 0).expect("open still"), 40);
+}
+
+#[test]
 fn long_places_of_memory_go_by_lists() {
     // Two places of 5000 bytes in each element, the second one before the first.
     let byte = Type::of_name("MPI_BYTE");
