@@ -115,10 +115,8 @@ fn part(job: &Job, nonce: [u8; 16], nodes: &[Node]) -> Part {
         node: 0,
         of: of.collect(),
         job: Job {
-            // This end of the job's, and what has been said and chosen here.
-            timeout: None,
-            hosts: nodes::Wanted::default(),
-            notes: Vec::new(),
+            // Chosen here, where the user's environment is.
+            inherit: job.inherit.as_ref().map(|_| Vec::new()),
             ..job.clone()
         },
         environment: std::env::vars_os().filter(|(name, _)| is_wanted(name)).collect(),
@@ -127,7 +125,7 @@ fn part(job: &Job, nonce: [u8; 16], nodes: &[Node]) -> Part {
 }
 
 /// A node, by its number and its host's name.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Spot {
     /// Which node.
     pub index: u32,

@@ -8,10 +8,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::daemon::Call;
 use isthmus_engine::tunables;
+use serde::{Deserialize, Serialize};
 
 use crate::agent::JobSpec;
+use crate::daemon::Call;
 use crate::failure::{Failure, Result};
 use crate::nodes;
 
@@ -37,14 +38,15 @@ pub enum Request {
     Agent(JobSpec),
 }
 
-/// A job: one or more commands whose ranks share a world.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A job: one or more commands whose ranks share a world. Nodes get all of it but what is skipped, which the head keeps or has done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
     /// In the order of their ranks; never empty.
     pub commands: Vec<Command>,
     /// Mark each line of output with its rank.
     pub tag_output: bool,
     /// End the job after this time.
+    #[serde(skip)]
     pub timeout: Option<Duration>,
     /// Where ranks may run.
     pub bind: Bind,
@@ -59,14 +61,17 @@ pub struct Job {
     /// The only variables of our environment that ranks get; `None`: all.
     pub inherit: Option<Vec<OsString>>,
     /// Run each rank in a debugger of its own.
+    #[serde(skip)]
     pub debugger: bool,
     /// Others are never ended when a rank fails.
     pub never_end_others: bool,
     /// Report the waits of all ranks when all have waited for so long.
     pub report_hang: Option<Duration>,
     /// The machines that are named.
+    #[serde(skip)]
     pub hosts: nodes::Wanted,
     /// What to tell the user before the job runs: options that do less here than elsewhere.
+    #[serde(skip)]
     pub notes: Vec<String>,
 }
 
@@ -105,11 +110,15 @@ const HANG: Duration = Duration::from_secs(60);
 const NEVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 /// The name of a file per rank: `%r` is the rank, `%h` the host, `%%` a percent sign.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pattern(String);
 
 impl Pattern {
-    fn parse(option: &str, text: &str) -> Result<Self> {
+    /// Parse the value of this option.
+    ///
+    /// # Errors
+    /// It has a mark that is not known.
+    pub fn parse(option: &str, text: &str) -> Result<Self> {
         let mut rest = text.chars();
         while let Some(character) = rest.next() {
             if character == '%' && !matches!(rest.next(), Some('r' | 'h' | '%')) {
@@ -119,16 +128,6 @@ impl Pattern {
             }
         }
         Ok(Self(text.to_owned()))
-    }
-
-    /// One that was parsed before.
-    pub fn from_text(text: String) -> Self {
-        Self(text)
-    }
-
-    /// As the user wrote it.
-    pub fn text(&self) -> &str {
-        &self.0
     }
 
     /// The name for a rank.
@@ -150,7 +149,7 @@ impl Pattern {
 }
 
 /// One command of the job (`MPI_APPNUM` is its index).
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Command {
     /// How many ranks run it.
     pub ranks: u32,
@@ -161,11 +160,11 @@ pub struct Command {
     /// Added to the environment, in this order.
     pub environment: Vec<(OsString, OsString)>,
     /// Where to run it.
-    pub directory: Option<PathBuf>,
+    pub directory: Option<OsString>,
 }
 
 /// Binding of ranks to CPUs.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Bind {
     /// The kernel places ranks.
     #[default]
@@ -183,31 +182,6 @@ pub enum Bind {
 }
 
 impl Bind {
-    /// As a number, for other nodes.
-    pub fn code(self) -> u64 {
-        match self {
-            Self::None => 0,
-            Self::Hwthread => 1,
-            Self::Numa => 2,
-            Self::Package => 3,
-            Self::Cache(level) => 4 | u64::from(level) << 8,
-            Self::Cores(count) => 5 | u64::from(count) << 8,
-        }
-    }
-
-    /// From [`Self::code`].
-    pub fn from_code(code: u64) -> Self {
-        let number = (code >> 8) as u32;
-        match code & 0xff {
-            1 => Self::Hwthread,
-            2 => Self::Numa,
-            3 => Self::Package,
-            4 => Self::Cache(number),
-            5 => Self::Cores(number.max(1)),
-            _ => Self::None,
-        }
-    }
-
     /// As users write it. The words of MPICH and Open MPI.
     fn parse(text: &str) -> Option<Self> {
         Some(match text.to_ascii_lowercase().as_str() {
@@ -400,7 +374,7 @@ impl Parser {
                 let kinds = self.value(name)?;
                 self.everywhere.push((variable.into(), kinds));
             }
-            "wdir" | "wd" => command.directory = Some(self.value(name)?.into()),
+            "wdir" | "wd" => command.directory = Some(self.value(name)?),
             "bind-to" | "binding" | "bind" => {
                 let text = self.text(name)?;
                 self.job.bind = Bind::parse(&text).ok_or_else(|| {

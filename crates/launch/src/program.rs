@@ -32,7 +32,7 @@ const OUR_MACHINE: u16 = elf::EM_AARCH64;
 
 /// Find the command's program and check that it can be started.
 pub fn find(command: &Command) -> Result<Program> {
-    let directory = command.directory.as_deref().unwrap_or(Path::new("."));
+    let directory = command.directory.as_deref().map_or(Path::new("."), Path::new);
     if !directory.is_dir() {
         return Err(Failure::usage(format!(
             "--wdir {}: no such directory",

@@ -1,18 +1,18 @@
 //! What `mpiexec` and its daemons on other nodes tell each other, over a [`Connection`](crate::connection::Connection).
 
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::time::Duration;
+use std::ffi::OsString;
 
 use isthmus_engine::control::{Contribution, Decision, Revocation};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::head::Spot;
-use crate::options::{Bind, Command, Job, Pattern};
+use crate::options::Job;
 
 /// What a daemon tells `mpiexec`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToHead {
-    /// First: it runs on that node, and is of this version.
+    /// First, and the first variant in all versions: it runs on that node, and is of this version.
     Hello {
         /// Which node.
         node: u32,
@@ -54,7 +54,7 @@ pub enum ToHead {
 }
 
 /// What `mpiexec` tells a daemon.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToNode {
     /// What to run.
     Run(Box<Part>),
@@ -88,7 +88,7 @@ pub enum ToNode {
 }
 
 /// How the ranks of a node wait, none of which computes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wait {
     /// How long the one has waited that began last; `None`: all are stopped.
     pub seconds: Option<u32>,
@@ -97,7 +97,7 @@ pub struct Wait {
 }
 
 /// A rank that is no more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Loss {
     /// Of which programs that ran one after the other.
     pub turn: u32,
@@ -115,7 +115,7 @@ impl Loss {
 }
 
 /// What the ranks of a node want after a loss.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Vote {
     /// Which node.
     pub node: u32,
@@ -126,7 +126,7 @@ pub struct Vote {
 }
 
 /// Two ranks that cannot talk any more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BrokenLink {
     /// The rank that reports it.
     pub rank: u32,
@@ -135,7 +135,7 @@ pub struct BrokenLink {
 }
 
 /// How a rank is reached over the network.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Card {
     /// Of which programs that ran one after the other.
     pub turn: u32,
@@ -146,7 +146,7 @@ pub struct Card {
 }
 
 /// The part of a job that runs on one node.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     /// The job's secret.
     pub nonce: [u8; 16],
@@ -163,7 +163,7 @@ pub struct Part {
 }
 
 /// A group of nodes whose head is a branch.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limb {
     /// What each of them runs.
     pub part: Part,
@@ -175,371 +175,32 @@ pub struct Limb {
     pub fan_out: u32,
 }
 
-#[derive(Default)]
-struct Writer(Vec<u8>);
-
-impl Writer {
-    fn number(&mut self, number: u64) -> &mut Self {
-        self.0.extend(number.to_le_bytes());
-        self
-    }
-
-    fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
-        self.number(bytes.len() as u64).0.extend(bytes);
-        self
-    }
-
-    fn text(&mut self, text: &OsStr) -> &mut Self {
-        self.bytes(text.as_bytes())
-    }
-}
-
-struct Reader<'a>(&'a [u8]);
-
-impl Reader<'_> {
-    fn number<T: TryFrom<u64>>(&mut self) -> Option<T> {
-        let (number, rest) = self.0.split_first_chunk::<8>()?;
-        self.0 = rest;
-        u64::from_le_bytes(*number).try_into().ok()
-    }
-
-    fn bytes(&mut self) -> Option<Vec<u8>> {
-        let length = self.number::<usize>()?;
-        let (bytes, rest) = self.0.split_at_checked(length)?;
-        self.0 = rest;
-        Some(bytes.to_vec())
-    }
-
-    fn text(&mut self) -> Option<OsString> {
-        Some(OsString::from_vec(self.bytes()?))
-    }
-
-    fn pairs(&mut self) -> Option<Vec<(OsString, OsString)>> {
-        let count = self.number::<usize>()?;
-        (0..count).map(|_| Some((self.text()?, self.text()?))).collect()
-    }
-}
-
-fn write_pairs(writer: &mut Writer, pairs: &[(OsString, OsString)]) {
-    writer.number(pairs.len() as u64);
-    for (name, value) in pairs {
-        writer.text(name).text(value);
-    }
-}
-
-fn write_card(writer: &mut Writer, card: &Card) {
-    writer
-        .number(card.turn.into())
-        .number(card.rank.into())
-        .bytes(&card.name);
-}
-
-fn read_card(reader: &mut Reader<'_>) -> Option<Card> {
-    Some(Card {
-        turn: reader.number()?,
-        rank: reader.number()?,
-        name: reader.bytes()?,
-    })
-}
-
-fn write_parting(writer: &mut Writer, BrokenLink { rank, other }: BrokenLink) {
-    writer.number(rank.into()).number(other.into());
-}
-
-fn read_parting(reader: &mut Reader<'_>) -> Option<BrokenLink> {
-    Some(BrokenLink {
-        rank: reader.number()?,
-        other: reader.number()?,
-    })
-}
-
-fn write_loss(writer: &mut Writer, Loss { turn, rank, in_peace }: Loss) {
-    writer.number(turn.into()).number(rank.into()).number(in_peace.into());
-}
-
-fn read_loss(reader: &mut Reader<'_>) -> Option<Loss> {
-    Some(Loss {
-        turn: reader.number()?,
-        rank: reader.number()?,
-        in_peace: reader.number::<u8>()? != 0,
-    })
-}
-
-fn write_revocation(writer: &mut Writer, turn: u32, revocation: &Revocation) {
-    writer.number(turn.into()).bytes(&revocation.encode());
-}
-
-/// What crosses.
-pub trait Message: Sized {
+/// What crosses, in `postcard`'s format. Both ends are of one version, as a daemon's first message shows.
+pub trait Message: Serialize + DeserializeOwned {
     /// As bytes.
-    fn encode(&self) -> Vec<u8>;
+    fn encode(&self) -> Vec<u8> {
+        postcard::to_allocvec(self).expect("a vector takes what there is")
+    }
+
     /// From bytes; `None`: they are no message.
-    fn decode(bytes: &[u8]) -> Option<Self>;
-}
-
-impl Message for ToHead {
-    fn encode(&self) -> Vec<u8> {
-        let mut writer = Writer::default();
-        match self {
-            Self::Hello { node, version } => {
-                writer.number(1).number((*node).into());
-                writer.bytes(version.as_bytes());
-            }
-            Self::Card(card) => write_card(writer.number(2), card),
-            Self::Ending(code) => drop(writer.number(3).number((*code).into())),
-            Self::Done(code) => drop(writer.number(4).number((*code).into())),
-            Self::BrokenLink(broken) => write_parting(writer.number(5), *broken),
-            Self::Lost(loss) => write_loss(writer.number(6), *loss),
-            Self::Vote(Vote { node, rank, survivors }) => {
-                writer.number(7).number((*node).into()).number((*rank).into());
-                writer.number(survivors.map_or(0, |count| u64::from(count) + 1));
-            }
-            Self::Over(node) => drop(writer.number(8).number((*node).into())),
-            Self::Contributed {
-                turn,
-                rank,
-                contribution,
-            } => {
-                writer.number(9).number((*turn).into()).number((*rank).into());
-                writer.bytes(&contribution.encode());
-            }
-            Self::Revoked(turn, revocation) => write_revocation(writer.number(10), *turn, revocation),
-            Self::Waiting { node, wait } => {
-                writer.number(11).number((*node).into()).number(wait.is_some().into());
-                if let Some(Wait { seconds, stopped }) = wait {
-                    writer.number(seconds.map_or(0, |seconds| u64::from(seconds) + 1));
-                    writer.number((*stopped).into());
-                }
-            }
-        }
-        writer.0
-    }
-
     fn decode(bytes: &[u8]) -> Option<Self> {
-        let mut reader = Reader(bytes);
-        let message = match reader.number::<u32>()? {
-            1 => Self::Hello {
-                node: reader.number()?,
-                version: String::from_utf8(reader.bytes()?).ok()?,
-            },
-            2 => Self::Card(read_card(&mut reader)?),
-            3 => Self::Ending(reader.number()?),
-            4 => Self::Done(reader.number()?),
-            5 => Self::BrokenLink(read_parting(&mut reader)?),
-            6 => Self::Lost(read_loss(&mut reader)?),
-            7 => Self::Vote(Vote {
-                node: reader.number()?,
-                rank: reader.number()?,
-                survivors: reader.number::<u32>()?.checked_sub(1),
-            }),
-            8 => Self::Over(reader.number()?),
-            9 => Self::Contributed {
-                turn: reader.number()?,
-                rank: reader.number()?,
-                contribution: Contribution::decode(&reader.bytes()?)?,
-            },
-            10 => Self::Revoked(reader.number()?, Revocation::decode(&reader.bytes()?)?),
-            11 => Self::Waiting {
-                node: reader.number()?,
-                wait: match reader.number::<u8>()? {
-                    0 => None,
-                    _ => Some(Wait {
-                        seconds: reader.number::<u64>()?.checked_sub(1).map(|seconds| seconds as u32),
-                        stopped: reader.number::<u8>()? != 0,
-                    }),
-                },
-            },
-            _ => return None,
-        };
-        reader.0.is_empty().then_some(message)
+        let (message, rest) = postcard::take_from_bytes(bytes).ok()?;
+        rest.is_empty().then_some(message)
     }
 }
 
-impl Message for ToNode {
-    fn encode(&self) -> Vec<u8> {
-        let mut writer = Writer::default();
-        match self {
-            Self::Run(part) => write_part(writer.number(1), part),
-            Self::Card(card) => write_card(writer.number(2), card),
-            Self::End(code) => drop(writer.number(3).number((*code).into())),
-            Self::Signal(signal) => drop(writer.number(4).number(*signal as u64)),
-            Self::Branch(limb) => write_limb(writer.number(5), limb),
-            Self::BrokenLink(broken) => write_parting(writer.number(6), *broken),
-            Self::Lost(loss) => write_loss(writer.number(7), *loss),
-            Self::Judged(rank, go_on) => {
-                writer.number(8).number((*rank).into()).number((*go_on).into());
-            }
-            Self::Decided { turn, ranks, decision } => {
-                writer.number(9).number((*turn).into()).number(ranks.len() as u64);
-                for rank in ranks {
-                    writer.number((*rank).into());
-                }
-                writer.bytes(&decision.encode());
-            }
-            Self::Revoked(turn, revocation) => write_revocation(writer.number(10), *turn, revocation),
-            Self::SayWho => drop(writer.number(11)),
-        }
-        writer.0
-    }
-
-    fn decode(bytes: &[u8]) -> Option<Self> {
-        let mut reader = Reader(bytes);
-        let message = match reader.number::<u32>()? {
-            1 => Self::Run(Box::new(read_part(&mut reader)?)),
-            2 => Self::Card(read_card(&mut reader)?),
-            3 => Self::End(reader.number()?),
-            4 => Self::Signal(reader.number()?),
-            5 => Self::Branch(Box::new(read_limb(&mut reader)?)),
-            6 => Self::BrokenLink(read_parting(&mut reader)?),
-            7 => Self::Lost(read_loss(&mut reader)?),
-            8 => Self::Judged(reader.number()?, reader.number::<u8>()? != 0),
-            9 => {
-                let (turn, count) = (reader.number()?, reader.number::<usize>()?);
-                Self::Decided {
-                    turn,
-                    ranks: (0..count).map(|_| reader.number()).collect::<Option<_>>()?,
-                    decision: Decision::decode(&reader.bytes()?)?,
-                }
-            }
-            10 => Self::Revoked(reader.number()?, Revocation::decode(&reader.bytes()?)?),
-            11 => Self::SayWho,
-            _ => return None,
-        };
-        reader.0.is_empty().then_some(message)
-    }
-}
-
-fn write_part(writer: &mut Writer, part: &Part) {
-    writer.bytes(&part.nonce).number(part.node.into());
-    writer.number(part.of.len() as u64);
-    for node in &part.of {
-        writer.number((*node).into());
-    }
-    write_pairs(writer, &part.environment);
-    writer.text(&part.directory);
-    let job = &part.job;
-    for flag in [
-        job.tag_output,
-        job.timestamp_output,
-        job.report_bindings,
-        job.never_end_others,
-        job.inherit.is_some(),
-    ] {
-        writer.number(flag.into());
-    }
-    writer.number(job.bind.code());
-    writer.number(job.stdin.map_or(0, |rank| u64::from(rank) + 1));
-    writer.number(job.report_hang.map_or(0, |limit| limit.as_millis() as u64 + 1));
-    for pattern in &job.output_files {
-        writer.bytes(pattern.as_ref().map_or("", Pattern::text).as_bytes());
-    }
-    writer.number(job.commands.len() as u64);
-    for command in &job.commands {
-        writer.number(command.ranks.into()).text(&command.program);
-        writer.number(command.arguments.len() as u64);
-        for argument in &command.arguments {
-            writer.text(argument);
-        }
-        write_pairs(writer, &command.environment);
-        let directory = command.directory.as_ref();
-        writer.text(directory.map_or(OsStr::new(""), |directory| directory.as_os_str()));
-    }
-}
-
-fn write_limb(writer: &mut Writer, limb: &Limb) {
-    write_part(writer, &limb.part);
-    writer.number(limb.spots.len() as u64);
-    for spot in &limb.spots {
-        writer.number(spot.index.into()).bytes(spot.host.as_bytes());
-    }
-    writer.number(limb.launcher.is_some().into());
-    writer.bytes(limb.launcher.as_deref().unwrap_or_default().as_bytes());
-    writer.number(limb.fan_out.into());
-}
-
-fn read_limb(reader: &mut Reader<'_>) -> Option<Limb> {
-    let part = read_part(reader)?;
-    let count = reader.number::<usize>()?;
-    let mut spot = || {
-        Some(Spot {
-            index: reader.number()?,
-            host: String::from_utf8(reader.bytes()?).ok()?,
-        })
-    };
-    let spots: Vec<Spot> = (0..count).map(|_| spot()).collect::<Option<_>>()?;
-    let has_launcher = reader.number::<u8>()? != 0;
-    let launcher = String::from_utf8(reader.bytes()?).ok()?;
-    Some(Limb {
-        part,
-        spots,
-        launcher: has_launcher.then_some(launcher),
-        fan_out: reader.number()?,
-    })
-}
-
-fn read_part(reader: &mut Reader<'_>) -> Option<Part> {
-    let nonce = reader.bytes()?.try_into().ok()?;
-    let node = reader.number()?;
-    let count = reader.number::<usize>()?;
-    let of = (0..count).map(|_| reader.number()).collect::<Option<_>>()?;
-    let environment = reader.pairs()?;
-    let directory = reader.text()?;
-    let mut flags = [false; 5];
-    for flag in &mut flags {
-        *flag = reader.number::<u8>()? != 0;
-    }
-    let [tag_output, timestamp_output, report_bindings, never_end_others, is_bare] = flags;
-    let bind = Bind::from_code(reader.number()?);
-    let stdin = reader.number::<u64>()?.checked_sub(1).map(|rank| rank as u32);
-    let report_hang = reader.number::<u64>()?.checked_sub(1).map(Duration::from_millis);
-    let mut pattern = || {
-        let text = String::from_utf8(reader.bytes()?).ok()?;
-        Some((!text.is_empty()).then(|| Pattern::from_text(text)))
-    };
-    let output_files = [pattern()?, pattern()?];
-    let mut job = Job {
-        tag_output,
-        timestamp_output,
-        report_bindings,
-        never_end_others,
-        // What ranks inherit has been chosen where the user's environment is.
-        inherit: is_bare.then(Vec::new),
-        bind,
-        stdin,
-        report_hang,
-        output_files,
-        ..Job::default()
-    };
-    for _ in 0..reader.number::<usize>()? {
-        let (ranks, program) = (reader.number()?, reader.text()?);
-        let count = reader.number::<usize>()?;
-        let arguments = (0..count).map(|_| reader.text()).collect::<Option<_>>()?;
-        let environment = reader.pairs()?;
-        let directory = reader.text()?;
-        job.commands.push(Command {
-            ranks,
-            program,
-            arguments,
-            environment,
-            directory: (!directory.is_empty()).then(|| directory.into()),
-        });
-    }
-    Some(Part {
-        nonce,
-        node,
-        of,
-        job,
-        environment,
-        directory,
-    })
-}
+impl Message for ToHead {}
+impl Message for ToNode {}
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use isthmus_engine::Agreed;
     use isthmus_engine::control::Combine;
 
     use super::*;
+    use crate::options::{Command, Pattern};
 
     fn part() -> Part {
         let job = Job {
@@ -556,7 +217,7 @@ mod tests {
             inherit: Some(Vec::new()),
             stdin: None,
             report_hang: Some(Duration::from_millis(500)),
-            output_files: [None, Some(Pattern::from_text("%h.%r".into()))],
+            output_files: [None, Pattern::parse("outfile-pattern", "%h.%r").ok()],
             ..Job::default()
         };
         Part {

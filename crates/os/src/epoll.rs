@@ -1,9 +1,14 @@
 //! Waiting for one descriptor, once per time that one is told to (`epoll(7)`, `EPOLLONESHOT`).
 
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
-use crate::error::{Error, Result, check};
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::io::Errno;
+
+use crate::error::{Error, Result, named};
 
 /// Tells of a descriptor that can be read, once after each [`Self::arm`]. One thread arms, another waits.
 #[derive(Debug)]
@@ -15,39 +20,23 @@ pub struct Once {
 impl Once {
     /// Of this descriptor, of which it keeps a copy. Not armed.
     pub fn new(watched: impl AsFd) -> Result<Self> {
-        // SAFETY: the call takes flags only.
-        let epoll = check("epoll_create1", unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
-        // SAFETY: just opened, and ours.
-        let epoll = unsafe { OwnedFd::from_raw_fd(epoll) };
+        let epoll = named("epoll_create1", epoll::create(epoll::CreateFlags::CLOEXEC))?;
         let watched = watched
             .as_fd()
             .try_clone_to_owned()
             .map_err(|_| Error::last("fcntl(F_DUPFD_CLOEXEC)"))?;
-        let once = Self { epoll, watched };
-        once.control(libc::EPOLL_CTL_ADD, 0)?;
-        Ok(once)
+        let once = EventFlags::ONESHOT;
+        named("epoll_ctl", epoll::add(&epoll, &watched, EventData::new_u64(0), once))?;
+        Ok(Self { epoll, watched })
     }
 
     /// Tell of it once more: at once if it can be read now. Does not block.
     pub fn arm(&self) -> Result<()> {
-        self.control(libc::EPOLL_CTL_MOD, libc::EPOLLIN as u32)
-    }
-
-    fn control(&self, operation: libc::c_int, events: u32) -> Result<()> {
-        let mut event = libc::epoll_event {
-            events: events | libc::EPOLLONESHOT as u32,
-            u64: 0,
-        };
-        // SAFETY: both descriptors are open, the event is ours.
-        let done = unsafe {
-            libc::epoll_ctl(
-                self.epoll.as_raw_fd(),
-                operation,
-                self.watched.as_raw_fd(),
-                &raw mut event,
-            )
-        };
-        check("epoll_ctl", done).map(|_| ())
+        let readable = EventFlags::IN | EventFlags::ONESHOT;
+        named(
+            "epoll_ctl",
+            epoll::modify(&self.epoll, &self.watched, EventData::new_u64(0), readable),
+        )
     }
 
     /// Wait until it is told of. Blocks, without limit.
@@ -58,14 +47,14 @@ impl Once {
 
     /// Wait until it is told of, for so long at most, in whole milliseconds; `None`: no limit. False: it was not, yet; a signal may have come.
     pub fn wait_for(&self, limit: Option<Duration>) -> Result<bool> {
-        let mut event = libc::epoll_event { events: 0, u64: 0 };
-        let limit = limit.map_or(-1, |limit| limit.as_millis().try_into().unwrap_or(i32::MAX));
-        // SAFETY: room for one event.
-        let count = unsafe { libc::epoll_wait(self.epoll.as_raw_fd(), &raw mut event, 1, limit) };
-        match check("epoll_wait", count) {
-            Ok(count) => Ok(count > 0),
-            Err(error) if error.errno == libc::EINTR => Ok(false),
-            Err(error) => Err(error),
+        let mut events = [MaybeUninit::uninit(); 1];
+        let limit = limit.map(|limit| Timespec {
+            tv_sec: limit.as_secs() as i64,
+            tv_nsec: i64::from(limit.subsec_millis()) * 1_000_000,
+        });
+        match epoll::wait(&self.epoll, &mut events, limit.as_ref()) {
+            Err(Errno::INTR) => Ok(false),
+            answer => named("epoll_wait", answer).map(|(told, _)| !told.is_empty()),
         }
     }
 }
@@ -95,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn it_can_be_waited_for_in_vain() {
+    fn a_limit_without_an_event() {
         let (reader, mut writer) = std::io::pipe().expect("a pipe");
         let once = Once::new(&reader).expect("an epoll descriptor");
         once.arm().expect("armed");

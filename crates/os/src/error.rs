@@ -33,6 +33,14 @@ impl Error {
     }
 }
 
+/// The answer of a system call that `rustix` makes, under its name.
+pub(crate) fn named<T>(call: &'static str, answer: rustix::io::Result<T>) -> Result<T> {
+    answer.map_err(|error| Error {
+        call,
+        errno: error.raw_os_error(),
+    })
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.call, io::Error::from_raw_os_error(self.errno))

@@ -1,70 +1,57 @@
 //! Limits of this process that the shell calls `ulimit`.
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
 /// How many descriptors may be open (`ulimit -n`); `None`: no limit.
 pub fn open_files() -> Option<u64> {
-    soft(libc::RLIMIT_NOFILE)
+    soft(Resource::Nofile)
 }
 
 /// How many processes and threads this user may have (`ulimit -u`); `None`: no limit.
 pub fn processes() -> Option<u64> {
-    soft(libc::RLIMIT_NPROC)
+    soft(Resource::Nproc)
 }
 
 /// How many bytes of address space this process may map (`ulimit -v`); `None`: no limit.
 pub fn address_space() -> Option<u64> {
-    soft(libc::RLIMIT_AS)
+    soft(Resource::As)
 }
 
 /// See that `wanted` descriptors can be open, or as many as the hard limit allows (`ulimit -Hn`); `Err`: that limit, if it is lower than
 /// `needed`. Children inherit the raised limit.
 pub fn allow_open_files(wanted: u64, needed: u64) -> Result<(), u64> {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: the structure is ours. The soft limit may always be raised up to the hard one.
-    unsafe {
-        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 && limit.rlim_cur < wanted {
-            if limit.rlim_max < needed {
-                return Err(limit.rlim_max);
-            }
-            limit.rlim_cur = wanted.min(limit.rlim_max);
-            libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
+    let limit = getrlimit(Resource::Nofile);
+    let [soft, hard] = [limit.current, limit.maximum].map(|limit| limit.unwrap_or(u64::MAX));
+    if soft < wanted {
+        if hard < needed {
+            return Err(hard);
         }
+        let raised = Rlimit {
+            current: Some(wanted.min(hard)),
+            ..limit
+        };
+        // The soft limit may always be raised up to the hard one.
+        let _ = setrlimit(Resource::Nofile, raised);
     }
     Ok(())
 }
 
 /// Do something with the limit on files (`ulimit -f`) as high as it may be.
 pub fn with_largest_files<R>(act: impl FnOnce() -> R) -> R {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
+    let limit = getrlimit(Resource::Fsize);
+    let largest = Rlimit {
+        current: limit.maximum,
+        ..limit
     };
-    // SAFETY: the structures are ours. The soft limit may always be raised up to the hard one, and lowered again.
-    unsafe {
-        let known = libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) == 0 && limit.rlim_cur != limit.rlim_max;
-        if known {
-            let raised = libc::rlimit {
-                rlim_cur: limit.rlim_max,
-                ..limit
-            };
-            libc::setrlimit(libc::RLIMIT_FSIZE, &raised);
-        }
-        let answer = act();
-        if known {
-            libc::setrlimit(libc::RLIMIT_FSIZE, &limit);
-        }
-        answer
+    // The soft limit may always be raised up to the hard one, and lowered again.
+    let is_raised = limit.current != limit.maximum && setrlimit(Resource::Fsize, largest).is_ok();
+    let answer = act();
+    if is_raised {
+        let _ = setrlimit(Resource::Fsize, limit);
     }
+    answer
 }
 
-fn soft(resource: libc::__rlimit_resource_t) -> Option<u64> {
-    let mut limit = libc::rlimit {
-        rlim_cur: libc::RLIM_INFINITY,
-        rlim_max: libc::RLIM_INFINITY,
-    };
-    // SAFETY: the structure is ours.
-    unsafe { libc::getrlimit(resource, &mut limit) };
-    (limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
+fn soft(resource: Resource) -> Option<u64> {
+    getrlimit(resource).current
 }

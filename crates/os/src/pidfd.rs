@@ -1,10 +1,12 @@
 //! A descriptor for one process (`pidfd_open(2)`): it cannot come to mean another when the id is used again.
 
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
-use crate::error::{Result, check};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use crate::error::{Error, Result, errno, named};
 
 /// One process. Its descriptor becomes readable when the process has ended.
 #[derive(Debug)]
@@ -13,12 +15,14 @@ pub struct PidFd(OwnedFd);
 impl PidFd {
     /// The process that `pid` names now.
     pub fn open(pid: u32) -> Result<Self> {
-        // SAFETY: pidfd_open takes integers.
-        let fd = check("pidfd_open", unsafe {
-            libc::syscall(libc::SYS_pidfd_open, pid as libc::pid_t, 0) as libc::c_int
-        })?;
-        // SAFETY: the descriptor is new and ours; the kernel makes it close-on-exec.
-        Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
+        let no_process = Error {
+            call: "pidfd_open",
+            errno: errno::ESRCH,
+        };
+        let pid = Pid::from_raw(pid as i32)
+            .filter(|pid| pid.as_raw_nonzero().get() > 0)
+            .ok_or(no_process)?;
+        named("pidfd_open", pidfd_open(pid, PidfdFlags::empty())).map(Self)
     }
 
     /// How the process ended, though it was not our child. Known once its parent has reaped it, from Linux 6.15 on.

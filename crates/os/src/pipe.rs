@@ -1,8 +1,10 @@
 //! Pipes as a way for long messages: large, never blocking, filled by copies (`writev(2)`) or by pages (`vmsplice(2)`).
 
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 
-use crate::error::{Error, Result, check, check_size, errno};
+use rustix::pipe::{self, PipeFlags};
+
+use crate::error::{Error, Result, check_size, errno, named};
 use crate::process_vm::Span;
 
 /// The two ends of a pipe.
@@ -19,13 +21,8 @@ pub const MAX_SPANS: usize = crate::process_vm::MAX_SPANS;
 
 /// A new pipe, whose ends never block and are closed by exec.
 pub fn create() -> Result<Pipe> {
-    let mut ends = [0; 2];
-    // SAFETY: the array takes two descriptors.
-    check("pipe2", unsafe {
-        libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC | libc::O_NONBLOCK)
-    })?;
-    // SAFETY: both are new and ours.
-    let [reader, writer] = ends.map(|end| unsafe { OwnedFd::from_raw_fd(end) });
+    let flags = PipeFlags::CLOEXEC | PipeFlags::NONBLOCK;
+    let (reader, writer) = named("pipe2", pipe::pipe_with(flags))?;
     Ok(Pipe { reader, writer })
 }
 
@@ -35,21 +32,13 @@ pub fn create() -> Result<Pipe> {
 /// `EPERM`: beyond what an unprivileged user may have in one pipe (`/proc/sys/fs/pipe-max-size`) or in all of them
 /// (`/proc/sys/fs/pipe-user-pages-soft`); the pipe stays as large as it was.
 pub fn resize(pipe: &OwnedFd, bytes: usize) -> Result<usize> {
-    let bytes = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
-    // SAFETY: fcntl on a descriptor of ours, without pointers.
-    check("fcntl(F_SETPIPE_SZ)", unsafe {
-        libc::fcntl(pipe.as_raw_fd(), libc::F_SETPIPE_SZ, bytes)
-    })
-    .map(|bytes| bytes as usize)
+    let bytes = bytes.min(libc::c_int::MAX as usize);
+    named("fcntl(F_SETPIPE_SZ)", pipe::fcntl_setpipe_size(pipe, bytes))
 }
 
 /// Bytes that the pipe holds if they come in whole pages.
 pub fn capacity(pipe: &OwnedFd) -> Result<usize> {
-    // SAFETY: as above.
-    check("fcntl(F_GETPIPE_SZ)", unsafe {
-        libc::fcntl(pipe.as_raw_fd(), libc::F_GETPIPE_SZ)
-    })
-    .map(|bytes| bytes as usize)
+    named("fcntl(F_GETPIPE_SZ)", pipe::fcntl_getpipe_size(pipe))
 }
 
 /// Attach the pages that hold `spans`, at most [`MAX_SPANS`], to the pipe. Returns the bytes that found room: 0 if none did.

@@ -3,7 +3,10 @@
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use crate::error::{Result, check};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+use crate::error::{Result, named};
 
 /// What a descriptor is waited for, besides its failure and the end of its other side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,11 +20,11 @@ pub enum Interest {
 }
 
 impl Interest {
-    fn events(self) -> libc::c_short {
+    fn events(self) -> PollFlags {
         match self {
-            Self::Read => libc::POLLIN,
-            Self::Write => libc::POLLOUT,
-            Self::ReadWrite => libc::POLLIN | libc::POLLOUT,
+            Self::Read => PollFlags::IN,
+            Self::Write => PollFlags::OUT,
+            Self::ReadWrite => PollFlags::IN | PollFlags::OUT,
         }
     }
 }
@@ -38,32 +41,17 @@ pub fn readable(descriptors: &[BorrowedFd<'_>], limit: Option<Duration>) -> Resu
 
 /// As [`readable`], where each is waited for as said.
 pub fn ready(descriptors: &[(BorrowedFd<'_>, Interest)], limit: Option<Duration>) -> Result<Vec<bool>> {
-    use std::os::fd::AsRawFd;
-    let mut polled: Vec<libc::pollfd> = descriptors
+    let mut polled: Vec<PollFd<'_>> = descriptors
         .iter()
-        .map(|(descriptor, interest)| libc::pollfd {
-            fd: descriptor.as_raw_fd(),
-            events: interest.events(),
-            revents: 0,
-        })
+        .map(|(descriptor, interest)| PollFd::from_borrowed_fd(*descriptor, interest.events()))
         .collect();
-    let time = limit.map(|limit| libc::timespec {
-        tv_sec: limit.as_secs() as libc::time_t,
-        tv_nsec: i64::from(limit.subsec_nanos()),
-    });
-    let time = time.as_ref().map_or(std::ptr::null(), |time| &raw const *time);
-    // SAFETY: the array is ours and as long as we say; the time is null or lives in this frame.
-    let result = unsafe {
-        libc::ppoll(
-            polled.as_mut_ptr(),
-            polled.len() as libc::nfds_t,
-            time,
-            std::ptr::null(),
-        )
-    };
-    match check("ppoll", result) {
-        Err(error) if error.errno != libc::EINTR => Err(error),
-        Err(_) => Ok(vec![false; polled.len()]),
-        Ok(_) => Ok(polled.iter().map(|polled| polled.revents != 0).collect()),
+    // A limit that no clock can hold is none.
+    let time = limit.and_then(|limit| Timespec::try_from(limit).ok());
+    match poll(&mut polled, time.as_ref()) {
+        Err(Errno::INTR) => Ok(vec![false; polled.len()]),
+        answer => {
+            named("ppoll", answer)?;
+            Ok(polled.iter().map(|polled| !polled.revents().is_empty()).collect())
+        }
     }
 }

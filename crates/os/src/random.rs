@@ -1,16 +1,14 @@
 //! Unguessable bytes.
 
-use crate::error::{Result, check_size};
+use rustix::rand::{GetRandomFlags, getrandom};
+
+use crate::error::{Result, named};
 
 /// Fill `bytes` from the kernel's generator.
 pub fn fill(bytes: &mut [u8]) -> Result<()> {
     let mut done = 0;
     while done < bytes.len() {
-        let rest = &mut bytes[done..];
-        // SAFETY: the buffer is ours and as long as we say.
-        done += check_size("getrandom", unsafe {
-            libc::getrandom(rest.as_mut_ptr().cast(), rest.len(), 0)
-        })?;
+        done += named("getrandom", getrandom(&mut bytes[done..], GetRandomFlags::empty()))?;
     }
     Ok(())
 }

@@ -23,7 +23,7 @@ pub struct Consensus {
 }
 
 /// What a group agreed on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Agreed {
     /// Everybody's values, combined.
     pub value: u32,

@@ -13,6 +13,7 @@
 //! | `ISTHMUS_APPNUM` | index of the command in an MPMD job |
 
 use hmac::{Hmac, Mac};
+use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
@@ -57,7 +58,7 @@ impl Nonce {
 }
 
 /// What proves that somebody knows a nonce, without telling it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Proof(pub [u8; 16]);
 
 impl PartialEq for Proof {
@@ -77,7 +78,7 @@ impl std::fmt::Display for Nonce {
 
 const MAGIC: u32 = 0x4953_5448; // "ISTH"
 /// Both sides must speak the same version.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// The purpose of what a rank proves when it asks to join.
 pub const OF_RANK: &str = "rank";
 /// The purpose of what its launcher proves then.
@@ -95,7 +96,7 @@ pub fn exit_code(code: i32) -> u8 {
 }
 
 /// What a rank tells its launcher.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToLauncher {
     /// First packet: `rank` asks to join. Answered by [`ToRank::Welcome`] (with the segment's descriptor) or [`ToRank::Refused`].
     Hello {
@@ -131,6 +132,7 @@ pub enum ToLauncher {
         /// Exit code of the job.
         code: i32,
         /// Only these ranks are to end; empty: all.
+        #[serde(with = "rank_bits")]
         members: Vec<u32>,
         /// One line for the user, or empty.
         message: String,
@@ -138,7 +140,7 @@ pub enum ToLauncher {
 }
 
 /// How the values of an agreement become one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Combine {
     /// Bit by bit: set where all have it set.
     And,
@@ -154,16 +156,10 @@ impl Combine {
             Self::Max => one.max(other),
         }
     }
-
-    fn of(code: u32) -> Option<Self> {
-        [Self::And, Self::Max]
-            .into_iter()
-            .find(|combine| *combine as u32 == code)
-    }
 }
 
 /// What a rank contributes to an agreement.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contribution {
     /// Which group agrees.
     pub key: u64,
@@ -176,66 +172,24 @@ pub struct Contribution {
     /// How many failures, from the first one on, the rank has acknowledged.
     pub acknowledged: u32,
     /// The group.
+    #[serde(with = "rank_bits")]
     pub members: Vec<u32>,
 }
 
-impl Contribution {
-    /// As bytes.
-    pub fn encode(&self) -> Vec<u8> {
-        let words = [self.turn, self.combine as u32, self.value, self.acknowledged];
-        let mut bytes = self.key.to_le_bytes().to_vec();
-        bytes.extend(words.iter().flat_map(|word| word.to_le_bytes()));
-        bytes.extend(bits_of(&self.members));
-        bytes
-    }
-
-    /// From bytes; `None`: they are none.
-    pub fn decode(bytes: &[u8]) -> Option<Self> {
-        Some(Self {
-            key: u64::from_le_bytes(bytes.get(..8)?.try_into().ok()?),
-            turn: word(bytes, 8)?,
-            combine: Combine::of(word(bytes, 12)?)?,
-            value: word(bytes, 16)?,
-            acknowledged: word(bytes, 20)?,
-            members: of_bits(bytes.get(24..)?),
-        })
-    }
-}
-
 /// Message spaces that are revoked.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Revocation {
     /// The first of them.
     pub first: u32,
     /// How many neighbours.
     pub count: u32,
     /// The ranks that communicate there.
+    #[serde(with = "rank_bits")]
     pub members: Vec<u32>,
 }
 
-impl Revocation {
-    /// As bytes.
-    pub fn encode(&self) -> Vec<u8> {
-        let mut bytes: Vec<u8> = [self.first, self.count]
-            .iter()
-            .flat_map(|word| word.to_le_bytes())
-            .collect();
-        bytes.extend(bits_of(&self.members));
-        bytes
-    }
-
-    /// From bytes; `None`: they are none.
-    pub fn decode(bytes: &[u8]) -> Option<Self> {
-        Some(Self {
-            first: word(bytes, 0)?,
-            count: word(bytes, 4)?,
-            members: of_bits(bytes.get(8..)?),
-        })
-    }
-}
-
 /// What a group that is on several nodes has agreed on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
     /// Which group.
     pub key: u64,
@@ -245,36 +199,8 @@ pub struct Decision {
     pub agreed: Agreed,
 }
 
-impl Decision {
-    /// As bytes.
-    pub fn encode(&self) -> Vec<u8> {
-        let Agreed {
-            value,
-            failures,
-            unacknowledged,
-        } = self.agreed;
-        let words = [self.turn, value, failures, u32::from(unacknowledged)];
-        let mut bytes = self.key.to_le_bytes().to_vec();
-        bytes.extend(words.iter().flat_map(|word| word.to_le_bytes()));
-        bytes
-    }
-
-    /// From bytes; `None`: they are none.
-    pub fn decode(bytes: &[u8]) -> Option<Self> {
-        Some(Self {
-            key: u64::from_le_bytes(bytes.get(..8)?.try_into().ok()?),
-            turn: word(bytes, 8)?,
-            agreed: Agreed {
-                value: word(bytes, 12)?,
-                failures: word(bytes, 16)?,
-                unacknowledged: word(bytes, 20)? != 0,
-            },
-        })
-    }
-}
-
 /// What a launcher tells a rank.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToRank {
     /// Joined; the job segment's descriptor comes with this packet.
     Welcome {
@@ -298,150 +224,81 @@ pub enum ToRank {
 }
 
 impl ToLauncher {
-    /// As bytes of one packet. A long message is cut.
+    /// As bytes of one packet. A text that is too long for one is cut.
     pub fn encode(&self) -> Vec<u8> {
-        let mut packet = header(match self {
-            Self::Hello { .. } => 1,
-            Self::Finalized => 2,
-            Self::Resumed => 3,
-            Self::Abort { .. } => 4,
-            Self::Card { .. } => 5,
-            Self::Lost { .. } => 6,
-            Self::Contribute(_) => 7,
-            Self::Revoke(_) => 8,
-        });
-        match self {
-            Self::Hello { rank, pid, proof } => {
-                packet.extend(rank.to_le_bytes());
-                packet.extend(pid.to_le_bytes());
-                packet.extend(proof.0);
+        let whole = encode(self);
+        let Some(excess) = whole.len().checked_sub(MAX_PACKET).filter(|excess| *excess > 0) else {
+            return whole;
+        };
+        let mut short = self.clone();
+        match &mut short {
+            Self::Lost { message, .. } | Self::Abort { message, .. } => {
+                let mut length = message.len().saturating_sub(excess);
+                while !message.is_char_boundary(length) {
+                    length -= 1;
+                }
+                message.truncate(length);
             }
-            Self::Finalized | Self::Resumed => {}
-            Self::Contribute(contribution) => packet.extend(contribution.encode()),
-            Self::Revoke(revocation) => packet.extend(revocation.encode()),
-            Self::Card { name } => packet.extend(&name[..name.len().min(MAX_PACKET - packet.len())]),
-            Self::Lost { rank, message } => {
-                packet.extend(rank.to_le_bytes());
-                packet.extend(&message.as_bytes()[..message.len().min(MAX_PACKET - packet.len())]);
-            }
-            Self::Abort { code, members, message } => {
-                packet.extend(code.to_le_bytes());
-                let bits = bits_of(members);
-                packet.extend((bits.len() as u32).to_le_bytes());
-                packet.extend(bits);
-                packet.extend(&message.as_bytes()[..message.len().min(MAX_PACKET - packet.len())]);
-            }
+            _ => {}
         }
-        packet
+        encode(&short)
     }
 
     /// From the bytes of one packet; `None` if it is not one of ours.
     pub fn decode(packet: &[u8]) -> Option<Self> {
-        let (kind, body) = open(packet)?;
-        match kind {
-            1 => Some(Self::Hello {
-                rank: word(body, 0)?,
-                pid: word(body, 4)?,
-                proof: Proof(body.get(8..24)?.try_into().ok()?),
-            }),
-            2 => Some(Self::Finalized),
-            3 => Some(Self::Resumed),
-            5 => Some(Self::Card { name: body.to_vec() }),
-            6 => Some(Self::Lost {
-                rank: word(body, 0)?,
-                message: String::from_utf8_lossy(&body[4..]).into_owned(),
-            }),
-            7 => Contribution::decode(body).map(Self::Contribute),
-            8 => Revocation::decode(body).map(Self::Revoke),
-            4 => {
-                let text = 8 + word(body, 4)? as usize;
-                Some(Self::Abort {
-                    code: word(body, 0)? as i32,
-                    members: of_bits(body.get(8..text)?),
-                    message: String::from_utf8_lossy(body.get(text..)?).into_owned(),
-                })
-            }
-            _ => None,
-        }
+        decode(packet)
     }
 }
 
 impl ToRank {
     /// As bytes of one packet.
     pub fn encode(&self) -> Vec<u8> {
-        match self {
-            Self::Welcome {
-                size,
-                launcher_pid,
-                pool,
-                proof,
-            } => {
-                let mut packet = header(1);
-                packet.extend(size.to_le_bytes());
-                packet.extend(launcher_pid.to_le_bytes());
-                packet.extend(u32::from(*pool).to_le_bytes());
-                packet.extend(proof.0);
-                packet
-            }
-            Self::Refused => header(2),
-            Self::Pool => header(3),
-            Self::Decided(decision) => [header(4), decision.encode()].concat(),
-            Self::Revoked(revocation) => [header(5), revocation.encode()].concat(),
-        }
+        encode(self)
     }
 
     /// From the bytes of one packet; `None` if it is not one of ours.
     pub fn decode(packet: &[u8]) -> Option<Self> {
-        let (kind, body) = open(packet)?;
-        match kind {
-            1 => Some(Self::Welcome {
-                size: word(body, 0)?,
-                launcher_pid: word(body, 4)?,
-                pool: word(body, 8)? != 0,
-                proof: Proof(body.get(12..28)?.try_into().ok()?),
-            }),
-            2 => Some(Self::Refused),
-            3 => Some(Self::Pool),
-            4 => Decision::decode(body).map(Self::Decided),
-            5 => Revocation::decode(body).map(Self::Revoked),
-            _ => None,
-        }
+        decode(packet)
     }
 }
 
-/// A bit per rank, as few bytes as that takes.
-fn bits_of(ranks: &[u32]) -> Vec<u8> {
-    let last = ranks.iter().max().map_or(0, |last| *last as usize + 1);
-    let mut bits = vec![0; last.div_ceil(8)];
-    ranks
-        .iter()
-        .for_each(|rank| bits[*rank as usize / 8] |= 1 << (rank % 8));
-    bits
-}
+/// Ranks as a bit each, so that those of the largest job fit in a packet.
+mod rank_bits {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-fn of_bits(bits: &[u8]) -> Vec<u32> {
-    let ranks = 0..bits.len() as u32 * 8;
-    ranks
-        .filter(|rank| bits[*rank as usize / 8] >> (rank % 8) & 1 == 1)
-        .collect()
-}
-
-fn header(kind: u32) -> Vec<u8> {
-    [MAGIC, VERSION, kind]
-        .iter()
-        .flat_map(|word| word.to_le_bytes())
-        .collect()
-}
-
-fn open(packet: &[u8]) -> Option<(u32, &[u8])> {
-    if word(packet, 0)? != MAGIC || word(packet, 4)? != VERSION {
-        return None;
+    pub fn serialize<S: Serializer>(ranks: &[u32], serializer: S) -> Result<S::Ok, S::Error> {
+        let last = ranks.iter().max().map_or(0, |last| *last as usize + 1);
+        let mut bits = vec![0_u8; last.div_ceil(8)];
+        ranks
+            .iter()
+            .for_each(|rank| bits[*rank as usize / 8] |= 1 << (rank % 8));
+        bits.serialize(serializer)
     }
-    Some((word(packet, 8)?, &packet[12..]))
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u32>, D::Error> {
+        let bits = Vec::<u8>::deserialize(deserializer)?;
+        let ranks = 0..bits.len() as u32 * 8;
+        Ok(ranks
+            .filter(|rank| bits[*rank as usize / 8] >> (rank % 8) & 1 == 1)
+            .collect())
+    }
 }
 
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+/// What every packet begins with.
+fn header() -> [u8; 8] {
+    let mut header = [0; 8];
+    header[..4].copy_from_slice(&MAGIC.to_le_bytes());
+    header[4..].copy_from_slice(&VERSION.to_le_bytes());
+    header
+}
+
+fn encode(message: &impl Serialize) -> Vec<u8> {
+    postcard::to_extend(message, header().to_vec()).expect("a vector takes what there is")
+}
+
+fn decode<'a, T: Deserialize<'a>>(packet: &'a [u8]) -> Option<T> {
+    let (message, rest) = postcard::take_from_bytes(packet.strip_prefix(&header())?).ok()?;
+    rest.is_empty().then_some(message)
 }
 
 #[cfg(test)]
