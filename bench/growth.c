@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 
 static const char *const counters[] = {
-    "eager_sent", "in_cells", "rendezvous_sent", "ring_lines", "rings_leased", "backlogged", "backlog_looks", "knocks",
+    "eager_sent", "in_cells", "rendezvous_sent", "ring_lines", "rings_leased", "backlogged", "backlog_looks", "doorbell_rings",
     "staged_bytes", "single_copies", "fences", "yields", "sleeps", "wakes",
 };
 enum { COUNTERS = sizeof counters / sizeof counters[0] };

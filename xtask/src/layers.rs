@@ -41,7 +41,7 @@ const CRATES: &[CrateLayers] = &[
     CrateLayers {
         sources: "crates/engine/src",
         order: &[
-            &["error", "types", "counters", "tunables", "limits", "duties"],
+            &["error", "types", "counters", "tunables", "limits", "exit_hooks"],
             &["warning"],
             &["rules"],
             &["progress::gate"],

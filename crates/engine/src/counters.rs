@@ -109,7 +109,7 @@ table! {
     RINGS_LEASED = "rings_leased", "Times a pair was given a large ring.";
     BACKLOGGED = "backlogged", "Times something was queued for want of room in a ring.";
     BACKLOG_LOOKS = "backlog_looks", "Times what is queued for a peer was tried again, and there was no room yet.";
-    KNOCKS = "knocks", "Times this rank set its bit at a peer that does not look at its ring by itself.";
+    DOORBELL_RINGS = "doorbell_rings", "Times this rank set its bit at a peer that does not look at its ring by itself.";
     STAGED_BYTES = "staged_bytes", "Bytes of memory in which this rank has shown others what does not fit into a post.";
     MAPPED_BYTES = "mapped_bytes", "Bytes copied straight from or to a peer's buffer in memory that both map.";
     LENT = "lent", "Contributions to collectives that others read where this rank has them, rather than a copy.";

@@ -64,7 +64,7 @@ pub(crate) struct Engine {
     /// Do the ranks of this node share CPUs?
     takes_turns: bool,
     /// Rounds of progress in a row that moved nothing, roughly.
-    fruitless: u16,
+    idle_rounds: u16,
     /// Calls of one-sided operations that are being served, and how many were made.
     pub serving: Vec<Serving>,
     /// Calls that wait for something.
@@ -140,7 +140,7 @@ impl Engine {
             deferred: Deferred::default(),
             reading: Reading::chosen(),
             takes_turns: occupancy::is_oversubscribed(),
-            fruitless: 0,
+            idle_rounds: 0,
             serving: Vec::new(),
             asked: Vec::new(),
             unanswered: Vec::new(),
@@ -187,8 +187,8 @@ impl Engine {
             moved |= self.take_deferred(moved);
         }
         if !moved {
-            self.fruitless = self.fruitless.wrapping_add(1);
-            if self.fruitless == 0 {
+            self.idle_rounds = self.idle_rounds.wrapping_add(1);
+            if self.idle_rounds == 0 {
                 launcher::check_lifeline(self.membership.lifeline(), self.me);
             }
         }
@@ -264,8 +264,8 @@ impl Engine {
     }
 
     /// Rounds of progress in a row that moved nothing, roughly: it wraps.
-    pub fn fruitless(&self) -> u16 {
-        self.fruitless
+    pub fn idle_rounds(&self) -> u16 {
+        self.idle_rounds
     }
 
     /// Has something happened since the last call that a thread may wait for?

@@ -10,9 +10,9 @@
 
 mod channel;
 pub mod counters;
-mod duties;
 mod engine;
 mod error;
+mod exit_hooks;
 mod fault;
 #[cfg(any(test, fuzzing))]
 pub mod hostile;

@@ -4,16 +4,16 @@
 //! on in the background of any call.
 //!
 //! Offers: [`gate`] (enter), [`wait`] and [`waiters`] (wait until something has happened), [`background`], [`attend`] (a thread that serves
-//! ranks on other nodes while the program computes), [`see_off`] (first frames of calls), [`placement`] (ranks leave CPUs that they share),
+//! ranks on other nodes while the program computes), [`first_frames`] (first frames of calls), [`placement`] (ranks leave CPUs that they share),
 //! [`few_awake`] (when ranks that share CPUs do not).
 
 pub(crate) mod attend;
 pub(crate) mod awaited;
 pub(crate) mod background;
 pub(crate) mod few_awake;
+pub(crate) mod first_frames;
 pub(crate) mod gate;
 pub(crate) mod placement;
-pub(crate) mod see_off;
 pub(crate) mod wait;
 pub(crate) mod waiters;
 pub mod wakes;

@@ -14,7 +14,7 @@
 //! | any on another node | long puts and gets by the network's RMA where it has some (`direct.rs`), else the same messages |
 //!
 //! But for the last two rows nothing needs the target to call anything, and an operation is over when its call comes back, unless it is left to
-//! a target that will wait for it ([`Flow::leave_bytes`]). What is asked of another node goes on, and is completed by [`Flow::flush`].
+//! a target that will wait for it ([`Flow::deferred_put`]). What is asked of another node goes on, and is completed by [`Flow::flush`].
 //!
 //! # Atomicity
 //! Accumulates, fetch-and-op and compare-and-swap are atomic for each element, whoever makes them, by one rule, which depends on
@@ -68,17 +68,17 @@ pub use target::Target;
 
 /// What never changes of this process in its job.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Home {
+pub(crate) struct ProcessContext {
     pub segment: &'static Segment,
     pub me: u32,
     /// Fence between publishing something and looking whether its reader sleeps.
     pub fence_needed: bool,
 }
 
-static HOME: OnceLock<Home> = OnceLock::new();
+static HOME: OnceLock<ProcessContext> = OnceLock::new();
 
 #[inline]
-pub(crate) fn home() -> Result<&'static Home> {
+pub(crate) fn home() -> Result<&'static ProcessContext> {
     match HOME.get() {
         Some(home) => Ok(home),
         None => find_home(),
@@ -86,13 +86,13 @@ pub(crate) fn home() -> Result<&'static Home> {
 }
 
 #[cold]
-fn find_home() -> Result<&'static Home> {
+fn find_home() -> Result<&'static ProcessContext> {
     let (Some(world), Some(segment)) = (own::world(), heap::segment()) else {
         return Err(Error::Boot(
             "one-sided operations before the process has joined its job".into(),
         ));
     };
-    Ok(HOME.get_or_init(|| Home {
+    Ok(HOME.get_or_init(|| ProcessContext {
         segment,
         me: world.rank,
         fence_needed: own::fence_needed(),

@@ -111,7 +111,7 @@ const GROWING: &[&str] = &[
     "rings_leased",
     "backlogged",
     "backlog_looks",
-    "knocks",
+    "doorbell_rings",
     "staged_bytes",
     "single_copies",
     "fences",

@@ -26,7 +26,7 @@ pub(crate) struct Channels {
     /// Peers whose rings are looked at in every round of progress.
     polled: Vec<u32>,
     /// How often others rang, since it was asked who is silent.
-    knocks: u32,
+    rings: u32,
     /// Rings of peers on the node that have been found.
     opened: u32,
     /// Peers with something queued.
@@ -49,7 +49,7 @@ impl Channels {
             out: (0..ranks).map(|_| None).collect(),
             inbound: (0..ranks).map(|_| None).collect(),
             polled: Vec::new(),
-            knocks: 0,
+            rings: 0,
             opened: 0,
             backlog: Vec::new(),
             leases: Leases::default(),
@@ -111,7 +111,7 @@ impl Channels {
                 return;
             }
             doorbell::set_bit(self.segment.bitmap(peer), self.me);
-            counters::KNOCKS.add(1);
+            counters::DOORBELL_RINGS.add(1);
         }
         self.wake(peer);
     }
@@ -295,12 +295,12 @@ impl Channels {
             return true;
         }
         if self.polled.len() >= POLLED_RINGS {
-            self.knocks += 1;
+            self.rings += 1;
             // A peer that has not had its turn in an all-to-all round is not silent.
-            if self.knocks < RUNG_BEFORE_POLLED.max(4 * self.opened) {
+            if self.rings < RUNG_BEFORE_POLLED.max(4 * self.opened) {
                 return false;
             }
-            self.knocks = 0;
+            self.rings = 0;
             let Some(silent) = self.find_silent() else {
                 return false;
             };

@@ -30,7 +30,7 @@ use isthmus_shm::{Offset, Segment};
 
 use crate::channel::inbound::Inbound;
 use crate::channel::outbound::{self, Outbound};
-use crate::duties::{self, Duties};
+use crate::exit_hooks::{self, ExitHooks};
 use crate::membership::control::Nonce;
 use crate::memory::arena::Arena;
 use crate::{Error, Result, counters, tunables};
@@ -333,7 +333,7 @@ impl Network {
         let (outbound, at) = Outbound::connect_remote(segment, arena)?;
         let memory = outbound::mapped(segment, at, RING).expect("just taken");
         self.link(peer).ring = Some(Inbound::new(at, memory));
-        duties::add(Duties::SEE_OFF);
+        exit_hooks::set(ExitHooks::FLUSH_FIRST_FRAMES);
         Ok(outbound)
     }
 

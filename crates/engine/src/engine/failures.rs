@@ -36,10 +36,10 @@ impl Engine {
         self.membership.failures.has_failed(peer)
     }
 
-    /// How an operation of this kind ends at once: see [`Failures::obstacle`](crate::membership::failures::Failures::obstacle).
+    /// How an operation of this kind ends at once: see [`Failures::pending_failure`](crate::membership::failures::Failures::pending_failure).
     #[cold]
-    pub fn obstacle(&self, peer: Option<u32>, context: ContextId) -> Option<Outcome> {
-        self.membership.failures.obstacle(peer, context)
+    pub fn pending_failure(&self, peer: Option<u32>, context: ContextId) -> Option<Outcome> {
+        self.membership.failures.pending_failure(peer, context)
     }
 
     /// Is there something to know that we do not know yet? For sleepers, who may have missed an alert.

@@ -291,7 +291,7 @@ fn settle(place: Place) -> Result<()> {
     engine.memory.arena.plan = fault::plan();
     *ENGINE.get(&mut enter()) = Some(engine);
     if registered {
-        gate::favour();
+        gate::bias_to_this_thread();
     }
     process::on_fork_in_child(forked);
     FENCE_NEEDED.store(!registered, Ordering::Relaxed);

@@ -74,7 +74,7 @@ impl Failures {
     /// How an operation of this kind ends at once: it is with a dead process, or in a revoked message space. `None`: it may
     /// begin.
     #[cold]
-    pub fn obstacle(&self, peer: Option<u32>, context: ContextId) -> Option<Outcome> {
+    pub fn pending_failure(&self, peer: Option<u32>, context: ContextId) -> Option<Outcome> {
         if self.is_revoked(context) {
             return Some(REVOKED);
         }

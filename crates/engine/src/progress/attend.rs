@@ -4,7 +4,7 @@
 //! looks at the network. While the program itself looks, the thread sleeps for [`PAUSE`] at a time; while nothing comes it sleeps for good.
 //!
 //! There is one while it is asked for ([`Attended`]), with the lock that several threads need. Where first frames ask for it
-//! ([`super::see_off`]) that ends as soon as they are answered.
+//! ([`super::first_frames`]) that ends as soon as they are answered.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, Once as Start, PoisonError};

@@ -58,6 +58,6 @@ impl Entered {
 
     /// Is it time to give the CPU away?
     pub(crate) fn should_yield(&mut self) -> bool {
-        occupancy::is_oversubscribed() && self.engine().fruitless() % 16 == 15
+        occupancy::is_oversubscribed() && self.engine().idle_rounds() % 16 == 15
     }
 }

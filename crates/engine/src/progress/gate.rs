@@ -3,10 +3,10 @@
 //! Below `MPI_THREAD_MULTIPLE` the program sees to that, and entering costs one branch. With [`allow_threads`] there is a
 //! lock, and the thread inside is whoever holds it.
 //!
-//! Many a program asks for that level and calls from one thread. So the thread that joins the job is *favoured*: it comes in
-//! by raising a flag, without a locked instruction and without a fence. The first other thread that wants to get in ends
-//! that for good: it takes the favour away, fences everybody by `membarrier`, and waits until the flag is down. Either the
-//! favoured thread, which looks at the favour after it has raised the flag, sees that it is gone, or the other sees the flag.
+//! Many programs ask for that level and call from one thread. So the lock is *biased* to the thread that joins the job: it enters
+//! by raising a flag, without a locked instruction and without a fence. The first other thread that enters ends that for good: it revokes
+//! the bias, fences all threads by `membarrier`, and waits until the flag is down. Either the thread of the bias, which looks at the bias
+//! after it has raised the flag, sees that it is gone, or the other sees the flag.
 //!
 //! The lock is never held across user code, nor while its holder sleeps or yields. A thread that only looks
 //! for something to come keeps it as long as nobody else wants it ([`Entered::is_wanted`]), so that one that is alone pays
@@ -24,16 +24,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use isthmus_os::{membarrier, process};
 use isthmus_shm::backoff::ShortWait;
 
-use crate::duties::{self, Duties};
+use crate::exit_hooks::{self, ExitHooks};
 
 static LOCK: Mutex<()> = Mutex::new(());
 /// Threads that found the lock taken and want it.
 static QUEUE: AtomicU32 = AtomicU32::new(0);
 /// The thread that need not take the lock; never again one after [`NOBODY`].
-static FAVOURED: AtomicUsize = AtomicUsize::new(NOBODY);
+static BIASED_TO: AtomicUsize = AtomicUsize::new(NOBODY);
 const NOBODY: usize = 0;
 /// Is it inside by the bias?
-static BY_FAVOUR: AtomicBool = AtomicBool::new(false);
+static INSIDE_BY_BIAS: AtomicBool = AtomicBool::new(false);
 /// The thread inside, to notice one that enters twice. 0: none. Without a lock, in debug builds only.
 static INSIDE: AtomicUsize = AtomicUsize::new(0);
 /// The hold on the lock of the thread inside: a token has no room for it, so that it costs nothing where there is no lock.
@@ -53,26 +53,26 @@ pub struct Entered(PhantomData<*const ()>);
 
 /// From now on several threads may call at a time. There is no way back. Nobody may be inside, so whoever enters and leaves sees the same.
 pub fn allow_threads() {
-    duties::add(Duties::LOCK);
+    exit_hooks::set(ExitHooks::LOCK);
 }
 
 /// May several threads call at a time?
 #[inline(always)]
 pub fn allows_threads() -> bool {
-    duties::are_to(Duties::LOCK)
+    exit_hooks::is_set(ExitHooks::LOCK)
 }
 
 /// Enter the engine. Does not wait below thread-multiple; there it waits for the thread inside to leave.
 #[inline(always)]
 pub fn enter() -> Entered {
-    come_in();
+    acquire();
     Entered(PhantomData)
 }
 
 impl Drop for Entered {
     #[inline(always)]
     fn drop(&mut self) {
-        if duties::are_there() {
+        if exit_hooks::are_set() {
             self.leave();
         } else if cfg!(debug_assertions) {
             INSIDE.store(0, Ordering::Relaxed);
@@ -83,9 +83,9 @@ impl Drop for Entered {
 impl Entered {
     /// Let others in while `f` runs, which may be user code.
     pub fn outside<R>(&mut self, f: impl FnOnce() -> R) -> R {
-        self.go_out();
+        self.release_if_locked();
         let answer = f();
-        come_in();
+        acquire();
         answer
     }
 
@@ -96,7 +96,7 @@ impl Entered {
     }
 
     #[inline(always)]
-    pub(super) fn go_out(&mut self) {
+    pub(super) fn release_if_locked(&mut self) {
         if allows_threads() {
             self.unlock();
         } else if cfg!(debug_assertions) {
@@ -111,8 +111,8 @@ impl Entered {
                 INSIDE.store(0, Ordering::Relaxed);
                 drop(hold);
             }
-            // SYNC: gate-favour
-            None => BY_FAVOUR.store(false, Ordering::Release),
+            // SYNC: gate-bias
+            None => INSIDE_BY_BIAS.store(false, Ordering::Release),
         }
     }
 }
@@ -120,7 +120,7 @@ impl Entered {
 const TWICE: &str = "a thread entered the engine while it was inside";
 
 #[inline(always)]
-fn come_in() {
+fn acquire() {
     if allows_threads() {
         lock();
     } else if cfg!(debug_assertions) {
@@ -129,15 +129,15 @@ fn come_in() {
     }
 }
 
-/// Favour the calling thread, whose process is registered with membarrier. Nobody may be inside.
-pub(crate) fn favour() {
-    FAVOURED.store(process::thread(), Ordering::Relaxed);
+/// Bias the lock to the calling thread, whose process is registered with membarrier. No thread may be inside.
+pub(crate) fn bias_to_this_thread() {
+    BIASED_TO.store(process::thread(), Ordering::Relaxed);
 }
 
 #[inline(never)]
 fn lock() {
     let me = process::thread();
-    if FAVOURED.load(Ordering::Relaxed) == me && come_in_by_favour(me) {
+    if BIASED_TO.load(Ordering::Relaxed) == me && acquire_by_bias(me) {
         return;
     }
     let guard = match LOCK.try_lock() {
@@ -145,41 +145,41 @@ fn lock() {
         Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
         Err(TryLockError::WouldBlock) => queue(),
     };
-    if FAVOURED.load(Ordering::Relaxed) != NOBODY {
-        end_favour();
+    if BIASED_TO.load(Ordering::Relaxed) != NOBODY {
+        revoke_bias();
     }
     INSIDE.store(me, Ordering::Relaxed);
     // SAFETY: we hold the lock.
     unsafe { *HELD.0.get() = Some(Hold(guard)) };
 }
 
-/// False: the favour has just been taken away.
+/// False: the bias has just been revoked.
 #[inline(always)]
-fn come_in_by_favour(me: usize) -> bool {
-    assert!(!BY_FAVOUR.load(Ordering::Relaxed), "{TWICE}");
-    BY_FAVOUR.store(true, Ordering::Relaxed);
+fn acquire_by_bias(me: usize) -> bool {
+    assert!(!INSIDE_BY_BIAS.load(Ordering::Relaxed), "{TWICE}");
+    INSIDE_BY_BIAS.store(true, Ordering::Relaxed);
     // The thread that revokes the bias fences for us.
     compiler_fence(Ordering::SeqCst);
-    if FAVOURED.load(Ordering::Relaxed) == me {
+    if BIASED_TO.load(Ordering::Relaxed) == me {
         return true;
     }
-    BY_FAVOUR.store(false, Ordering::Release);
+    INSIDE_BY_BIAS.store(false, Ordering::Release);
     false
 }
 
-/// Called with the lock: from now on everybody takes it. Waits until the favoured thread is not inside.
+/// Called with the lock: from now on all threads take it. Waits until the thread of the bias is not inside.
 #[cold]
-fn end_favour() {
-    FAVOURED.store(NOBODY, Ordering::SeqCst);
+fn revoke_bias() {
+    BIASED_TO.store(NOBODY, Ordering::SeqCst);
     assert!(
         membarrier::fence_everyone(),
         "the kernel knew membarrier when we registered"
     );
     // The biased thread releases the lock for threads that are counted here.
     QUEUE.fetch_add(1, Ordering::Relaxed);
-    // SYNC: gate-favour
+    // SYNC: gate-bias
     let mut wait = ShortWait::default();
-    while BY_FAVOUR.load(Ordering::Acquire) {
+    while INSIDE_BY_BIAS.load(Ordering::Acquire) {
         wait.pause();
     }
     QUEUE.fetch_sub(1, Ordering::Relaxed);

@@ -21,13 +21,13 @@ use isthmus_shm::backoff::{Backoff, LOOKS_AT_QUEUE, Next, ROUNDS_FOR_OTHERS, UNO
 use isthmus_shm::occupancy;
 
 use crate::channel::network;
-use crate::duties::{self, Duties};
+use crate::exit_hooks::{self, ExitHooks};
 use crate::membership::launcher;
 use crate::progress::awaited::{self, Showing};
 use crate::progress::few_awake;
+use crate::progress::first_frames;
 use crate::progress::gate;
 use crate::progress::placement;
-use crate::progress::see_off;
 use crate::progress::wait::{longest_sleep, step};
 use crate::progress::wakes::{self, yield_cpu};
 use crate::rma::Attending;
@@ -93,9 +93,9 @@ impl Entered {
     /// As it is dropped, where there is something to be done.
     #[inline(never)]
     pub(super) fn leave(&mut self) {
-        self.go_out();
-        if duties::are_to(Duties::SEE_OFF) {
-            see_off::first_frames();
+        self.release_if_locked();
+        if exit_hooks::is_set(ExitHooks::FLUSH_FIRST_FRAMES) {
+            first_frames::flush();
         }
     }
 

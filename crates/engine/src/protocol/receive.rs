@@ -89,7 +89,7 @@ impl Engine {
     /// `Some`: the receive is over before it begins. What a dead process sent can still be received.
     #[cold]
     fn receive_among_the_dead(&mut self, pattern: Pattern) -> Option<Result<u32>> {
-        let outcome = self.obstacle(pattern.from, pattern.context)?;
+        let outcome = self.pending_failure(pattern.from, pattern.context)?;
         if !outcome.revoked && self.probe(pattern).is_some() {
             return None;
         }

@@ -32,7 +32,7 @@ impl Engine {
         length: usize,
     ) -> Result<Option<u32>> {
         if self.has_faults()
-            && let Some(outcome) = self.obstacle(Some(to), posting.context)
+            && let Some(outcome) = self.pending_failure(Some(to), posting.context)
         {
             return self.over(posting.context, outcome).map(Some);
         }

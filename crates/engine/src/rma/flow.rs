@@ -1,7 +1,7 @@
 //! Puts and gets, and what completes them.
 //!
 //! A put is a copy: of our own where the target's memory is mapped; where it is not, by a target that waits inside the library, or by the
-//! kernel. All are over when they come back, but for what is left to the target ([`Flow::leave_bytes`]), and what is asked of another node by
+//! kernel. All are over when they come back, but for what is left to the target ([`Flow::deferred_put`]), and what is asked of another node by
 //! messages (`service.rs`); so what is counted here is only whether stores are still on their way out of this CPU.
 
 use std::ops::Range;
@@ -101,7 +101,7 @@ impl Flow {
     /// # Safety
     /// As for [`Self::put_bytes`].
     #[inline]
-    pub unsafe fn leave_bytes(&self, target: &Target, at: u64, from: *const u8, length: usize) -> Result<()> {
+    pub unsafe fn deferred_put(&self, target: &Target, at: u64, from: *const u8, length: usize) -> Result<()> {
         if target.shift().is_none() && fault_events() == 0 {
             target.check(at, length as u64)?;
             // SAFETY: the caller's promise.

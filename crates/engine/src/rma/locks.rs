@@ -17,7 +17,7 @@ use isthmus_shm::stripe::Got;
 use isthmus_shm::switchover::{Phase, Visit, Visiting};
 use isthmus_shm::{Place, Stripe};
 
-use super::{Home, is_dead};
+use super::{ProcessContext, is_dead};
 use crate::memory::heap::{self, REGISTRY};
 use crate::{Error, Result, counters};
 
@@ -120,7 +120,7 @@ impl Locks {
     /// Hold the lock of the elements that begin in the same [`SPAN`] as `address` of the owner. Waits for its holder, but not for
     /// the dead.
     #[inline]
-    pub fn hold(&self, home: &Home, address: u64) -> Held<'_> {
+    pub fn hold(&self, home: &ProcessContext, address: u64) -> Held<'_> {
         let stripe = self.stripe(address);
         lock(home, stripe);
         Held {
@@ -130,7 +130,7 @@ impl Locks {
     }
 
     /// Hold all locks of a set ([`stripes`]), as [`Self::hold`] does one. The caller holds none.
-    pub fn hold_all(&self, home: &Home, stripes: u64) -> HeldAll<'_> {
+    pub fn hold_all(&self, home: &ProcessContext, stripes: u64) -> HeldAll<'_> {
         // Always in the same order: see the top of the file.
         for stripe in self.each(stripes) {
             lock(home, stripe);
@@ -161,7 +161,7 @@ impl Locks {
     /// Change elements of a region with this phase by instructions, until the answer is dropped; `None`: they need locks. `of_several`: other
     /// threads of this process may do so, too.
     #[inline]
-    pub fn visit(&self, home: &Home, number: u8, of_several: bool) -> Option<Visiting<'_>> {
+    pub fn visit(&self, home: &ProcessContext, number: u8, of_several: bool) -> Option<Visiting<'_>> {
         // SAFETY: the table has a visit for each process, in memory that stays mapped.
         let visit = unsafe { &*self.visits().wrapping_add(home.me as usize) };
         visit.begin(self.phase(number), home.fence_needed, of_several)
@@ -169,7 +169,7 @@ impl Locks {
 
     /// From now on, if that can be, the elements of regions with this phase are changed under locks only.
     #[cold]
-    pub fn go_over(&self, home: &Home, number: u8) {
+    pub fn go_over(&self, home: &ProcessContext, number: u8) {
         if IS_REFUSED.load(Ordering::Relaxed) {
             return;
         }
@@ -190,7 +190,7 @@ impl Locks {
 }
 
 #[inline]
-fn lock(home: &Home, stripe: &Stripe) {
+fn lock(home: &ProcessContext, stripe: &Stripe) {
     if let Got::TakenOver(rank) = stripe.lock(home.me, |rank| is_dead(home.segment, rank)) {
         told_of(home.me, rank);
     }

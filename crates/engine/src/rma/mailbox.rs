@@ -32,7 +32,7 @@ use super::execute::{self, Wanted, What};
 use super::notify::wait_watching;
 use super::protocols::is_short;
 use super::target::Target;
-use super::{Home, both_ends, home, is_dead, service};
+use super::{ProcessContext, both_ends, home, is_dead, service};
 use crate::limits::{
     ALONE_DEAR_FROM, BOX_BYTES, BOX_MISSES, BOX_SELDOM, BOX_TRIES, BOXES, BYTES_PER_LOOK, ROUSED_AT, WAKE_FROM,
 };
@@ -462,7 +462,7 @@ pub fn finish_left() {
 impl Mailboxes {
     /// A box for this process, for which it waits where the target is at it.
     #[inline]
-    fn claim_soon(&self, home: &Home) -> Option<(usize, Turn)> {
+    fn claim_soon(&self, home: &ProcessContext) -> Option<(usize, Turn)> {
         for _ in 0..LOOKS_AT_ANSWER.count() {
             let found = self.claim(home);
             if found.is_some() || !self.is_attended() {
@@ -541,7 +541,7 @@ impl End {
 impl Mailboxes {
     /// A box for this process.
     #[inline]
-    fn claim(&self, home: &Home) -> Option<(usize, Turn)> {
+    fn claim(&self, home: &ProcessContext) -> Option<(usize, Turn)> {
         let first = home.me as usize % BOXES;
         for step in 0..BOXES {
             let index = (first + step) % BOXES;
@@ -557,7 +557,7 @@ impl Mailboxes {
 
     /// All boxes are somebody's: free those of the dead.
     #[cold]
-    fn reclaim(&self, home: &Home) {
+    fn reclaim(&self, home: &ProcessContext) {
         if home.segment.failed() > 0 {
             for place in &self.boxes {
                 place.reclaim(|rank| is_dead(home.segment, rank));
@@ -572,7 +572,7 @@ impl Mailboxes {
 
     /// Wait for the answer, as long as the target attends, and for at most so many looks.
     #[inline]
-    fn settle(&self, home: &Home, target: &Target, index: usize, turn: &Turn, most: u32) -> End {
+    fn settle(&self, home: &ProcessContext, target: &Target, index: usize, turn: &Turn, most: u32) -> End {
         let place = &self.boxes[index];
         let mut looks = 0_u32;
         let _attending = Attending::begin();
@@ -609,7 +609,7 @@ impl Mailboxes {
 
 /// The target is at it, and takes its time: its CPU is another's, or it is stopped, or dead.
 #[cold]
-fn wait_long(home: &Home, target: &Target, place: &Mailbox, turn: &Turn) -> End {
+fn wait_long(home: &ProcessContext, target: &Target, place: &Mailbox, turn: &Turn) -> End {
     let end = || match place.answer(turn) {
         Some(Answered::Done) => Some(End::Done),
         Some(Answered::Refused) => Some(End::Refused),

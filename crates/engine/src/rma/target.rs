@@ -187,7 +187,7 @@ impl Target {
 
     /// Change elements by instructions until the answer is dropped; `None`: they need locks.
     #[inline]
-    pub(super) fn visit(&self, home: &super::Home) -> Option<Visiting<'_>> {
+    pub(super) fn visit(&self, home: &super::ProcessContext) -> Option<Visiting<'_>> {
         self.locks.visit(home, self.phase, allows_threads())
     }
 

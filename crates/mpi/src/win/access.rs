@@ -150,7 +150,7 @@ unsafe fn copy(buffer: *const u8, target: &Target, at: u64, length: usize, win: 
 #[inline(never)]
 unsafe fn leave(buffer: *const u8, target: &Target, at: u64, length: usize, win: &Win) -> Result<()> {
     // SAFETY: the caller's promise.
-    unsafe { win.flow.leave_bytes(target, at, buffer, length)? };
+    unsafe { win.flow.deferred_put(target, at, buffer, length)? };
     Ok(())
 }
 

@@ -43,7 +43,7 @@ const SILENCE: Duration = Duration::from_secs(30);
 /// The same once a process there has failed, from which something is still read.
 const LAST_SILENCE: Duration = Duration::from_secs(3);
 /// Of the two ends the one with the smaller rank says so, if it can.
-const COURTESY: Duration = Duration::from_secs(1);
+const TIE_BREAK: Duration = Duration::from_secs(1);
 
 /// The state of a link beside its frames.
 #[derive(Debug, Default)]
@@ -268,7 +268,7 @@ impl Network {
                 link.owes = true;
                 self.send(segment, me, peer);
             }
-            let courtesy = if me > peer { COURTESY } else { Duration::ZERO };
+            let tie_break = if me > peer { TIE_BREAK } else { Duration::ZERO };
             let link = self.link(peer);
             let (come, is_ahead) = (link.frames_come, !link.ahead.is_empty());
             let missing = link.liveness.wait_for_missing(passed, come, is_ahead);
@@ -276,11 +276,11 @@ impl Network {
             let lost_frame = link.liveness.has_lost_frame();
             let why = match link.liveness.parted {
                 true => "it has found it broken",
-                false if lost_frame.is_some_and(|since| since >= limit.min(LOST) + courtesy / 2) => {
+                false if lost_frame.is_some_and(|since| since >= limit.min(LOST) + tie_break / 2) => {
                     "what was sent there before is lost"
                 }
-                false if missing >= limit + courtesy => "what it sent before has not come",
-                false if lost.is_some_and(|lost| lost >= limit + courtesy) => {
+                false if missing >= limit + tie_break => "what it sent before has not come",
+                false if lost.is_some_and(|lost| lost >= limit + tie_break) => {
                     "what is read or written there does not end"
                 }
                 false => continue,

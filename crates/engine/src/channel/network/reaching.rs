@@ -24,7 +24,7 @@ const STEP: Duration = Duration::from_millis(250);
 /// After the provider has failed.
 const PAUSE: Duration = Duration::from_millis(50);
 /// Of two that do not reach each other the one with the smaller rank says so, if it can.
-const COURTESY: Duration = Duration::from_secs(1);
+const TIE_BREAK: Duration = Duration::from_secs(1);
 
 /// The state of a peer that was not reached yet.
 #[derive(Debug)]
@@ -250,8 +250,8 @@ impl Network {
                 continue;
             };
             reaching.look(now, connections.as_ref());
-            let courtesy = if me > peer { COURTESY } else { Duration::ZERO };
-            if reaching.missed >= limit + courtesy {
+            let tie_break = if me > peer { TIE_BREAK } else { Duration::ZERO };
+            if reaching.missed >= limit + tie_break {
                 let why = reaching.why.clone();
                 let again = if self.link(peer).broken { " any more" } else { "" };
                 let sentence = format!(

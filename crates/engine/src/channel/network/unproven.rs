@@ -4,13 +4,13 @@
 //! lost without a word (seen with libfabric 1.17, `net`, in one of ten jobs whose 8 ranks on 8 nodes all meet at once). A frame is kept
 //! until a frame of the peer's confirms it ([`super::frame::Prefix::come`]). Once all frames have come, none is kept unless the connection breaks. A rank that has got a later frame
 //! says that one is missing ([`super::frame::MISSES`]), and gets all that is kept once more: the numbers make that harmless. The sender may
-//! compute by then: so it asks for an answer ([`super::frame::ASKS`]), and sees to that on its way out of the engine ([`Duties::SEE_OFF`]).
+//! compute by then: so it asks for an answer ([`super::frame::ASKS`]), and sees to that on its way out of the engine ([`ExitHooks::FLUSH_FIRST_FRAMES`]).
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::{Network, frame};
-use crate::duties::{self, Duties};
+use crate::exit_hooks::{self, ExitHooks};
 
 /// So long nothing is sent again that was: the peer goes on to say that it misses frames until they have come.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -32,7 +32,7 @@ impl Unproven {
     pub fn keep(&mut self, sequence: u64, frame: &[u8]) {
         if !self.is_proved {
             if self.frames.is_empty() {
-                duties::add(Duties::SEE_OFF);
+                exit_hooks::set(ExitHooks::FLUSH_FIRST_FRAMES);
             }
             self.frames.insert(sequence, frame.into());
         }

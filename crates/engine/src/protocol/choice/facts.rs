@@ -19,7 +19,7 @@ use isthmus_shm::occupancy::Cpus;
 
 /// Costs of bytes by each mechanism, as probed. Functions, since a probe takes some 200 us and few need it.
 #[derive(Debug, Clone, Copy)]
-pub struct Prices {
+pub struct CostModel {
     /// One copy by the processor.
     pub copy: fn(u64) -> Duration,
     /// One copy by the kernel.
@@ -31,7 +31,7 @@ pub struct Prices {
 }
 
 /// The prices of this machine.
-pub const PROBED: Prices = Prices {
+pub const PROBED: CostModel = CostModel {
     copy: |bytes| mapped::facts().cost(Shape::contiguous(bytes)),
     single_copy: |bytes| cma::facts().cost(Shape::contiguous(bytes)),
     stream: |kind, bytes| kind.cost(Shape::contiguous(bytes)),
@@ -54,7 +54,7 @@ pub struct Facts {
     /// May processes read each other's memory by single copies?
     pub single_copies: bool,
     /// What bytes cost.
-    pub prices: Prices,
+    pub prices: CostModel,
 }
 
 impl Facts {

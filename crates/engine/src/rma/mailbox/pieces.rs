@@ -14,7 +14,7 @@ use crate::rma::bounce;
 use crate::rma::execute::What;
 use crate::rma::protocols::is_short;
 use crate::rma::target::Target;
-use crate::rma::{Home, home};
+use crate::rma::{ProcessContext, home};
 
 /// A piece that was asked for.
 #[derive(Debug)]
@@ -175,7 +175,7 @@ pub(in crate::rma) fn ask_in_pieces(
 pub(in crate::rma) struct Asking<'a> {
     target: &'a Target,
     boxes: &'static Mailboxes,
-    home: &'static Home,
+    home: &'static ProcessContext,
 }
 
 /// A question that was asked.

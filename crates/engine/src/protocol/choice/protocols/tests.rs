@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::*;
-use crate::protocol::choice::facts::{Prices, blocks_for, eager_limit};
+use crate::protocol::choice::facts::{CostModel, blocks_for, eager_limit};
 use crate::tunables::Origin;
 
 const K: u64 = 1 << 10;
@@ -11,7 +11,7 @@ const CPUS: [Cpus; 3] = [Cpus::Own, Cpus::PartlyShared, Cpus::Shared];
 const DEFAULT: (u64, Origin) = (128 * K, Origin::Default);
 
 fn facts_with(ranks: u32, cpus: Cpus, limit: (u64, Origin), is_named: bool, pays: bool) -> Facts {
-    let prices = Prices {
+    let prices = CostModel {
         copy: |bytes| Duration::from_nanos(bytes / 10),
         single_copy: |bytes| Duration::from_nanos(bytes / 5),
         stream: |_, bytes| Duration::from_nanos(bytes),
