@@ -150,6 +150,7 @@ limits! {
     BOTH_PIECE_MOST: u64 = 512 << 10, "bytes", "Zen 4", "0070", "and at most.";
     BOTH_AHEAD: usize = 2, "times", "Zen 4", "0070", "Pieces that the target is asked for ahead.";
     BOTH_OPERANDS: usize = 128 << 10, "bytes", "Zen 4", "0070", "Bytes of operands that a target has room for.";
+    BOX_ROWS: u64 = 1 << 10, "bytes", "Sapphire Rapids", "0198", "A put on rows of ordinary memory is asked of the target if each row has so many bytes at most.";
     BOUNCE_BUFFER: usize = 32 << 10, "bytes", "Zen 4", "0070", "Bytes of a bounce buffer, and so of the longest piece.";
     BOUNCE_BUFFERS: usize = 64, "times", "Zen 4", "0070", "Bounce buffers of a process.";
     BOUNCE_GROWS_AFTER: usize = 512 << 10, "bytes", "Zen 4", "0070", "Bytes that go through the bounce buffers before there is one more.";

@@ -8,10 +8,11 @@ use std::sync::Mutex;
 
 use isthmus_datatype::Kernel;
 use isthmus_datatype::op;
-use isthmus_transfer::Layout;
+use isthmus_transfer::{Layout, Level};
 
 use super::combine::{Class, Combine, Operator};
 use super::flow::Flow;
+use super::mailbox::Rows;
 use super::region;
 use super::target::Target;
 use crate::types::Peer;
@@ -93,6 +94,40 @@ pub(super) unsafe fn do_at(
             }
         }
         Some(())
+    });
+    done.is_some()
+}
+
+/// As [`do_at`], on rows of the region.
+///
+/// # Safety
+/// As for [`do_at`].
+pub(super) unsafe fn do_rows(
+    wanted: Wanted,
+    (at, length): (u64, u64),
+    Rows { block, stride }: Rows,
+    (data, given): (*const u8, usize),
+    result: *mut u8,
+) -> bool {
+    let done = with_own(wanted.region, |target| {
+        if block == 0 || !length.is_multiple_of(block) {
+            return None;
+        }
+        let levels = [Level {
+            count: length / block,
+            stride,
+        }];
+        // SAFETY: the caller's promise.
+        unsafe {
+            execute_on(
+                target,
+                wanted,
+                &Layout::strided(at, block, &levels),
+                data,
+                given,
+                result,
+            )
+        }
     });
     done.is_some()
 }

@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 
 use isthmus_transfer::copy::copy;
 use isthmus_transfer::rows::copy_alike;
-use isthmus_transfer::{Direction, Layout, Span, local};
+use isthmus_transfer::{Direction, Layout, Level, Span, local};
 
-use super::mailbox::{Asked, Outcome, Sides};
+use super::mailbox::{Asked, Outcome, Rows, Sides};
 use super::protocols::{self, By, Operation};
 use super::service::{self, Completion, FlowId, What};
 use super::target::Target;
@@ -308,6 +308,10 @@ unsafe fn moves(flow: FlowId, target: &Target, at: &Layout<'_>, here: &Layout<'_
         is_mapped: target.shift().is_some(),
         is_remote: target.is_elsewhere(),
         rows: (is_row(at), is_row(here)),
+        put_on: match (*at, direction) {
+            (Layout::Strided { block, levels: [_], .. }, Direction::Push) => Some(block),
+            _ => None,
+        },
         provider_pays: direct::pays(target, length),
     });
     // SAFETY: the caller's promise; what is not in a row at the target goes by single copies.
@@ -316,14 +320,14 @@ unsafe fn moves(flow: FlowId, target: &Target, at: &Layout<'_>, here: &Layout<'_
             (By::Mapped, _) => by_stores(target, at, here, direction),
             (By::Provider, _) => by_provider(flow, target, at, here, direction)?,
             (By::Calls, _) => service::moves(flow, target, what_of(direction), at, here, 0..length)?,
-            (By::Mailbox, Layout::Contiguous(span)) => {
-                if by_mailbox(target, span, here, direction)? == Outcome::Not {
+            (By::Mailbox | By::Rows, _) => {
+                if by_mailbox(target, at, here, direction)? == Outcome::Not {
                     by_single_copy(target, at, here, direction, 0..length)?;
                 }
             }
             (By::Learned, Layout::Contiguous(span)) => long::of(target.peer())?.copies.go(
                 length,
-                || by_mailbox(target, span, here, direction),
+                || by_mailbox(target, at, here, direction),
                 || by_both(target, span, here, direction),
             )?,
             _ => by_single_copy(target, at, here, direction, 0..length)?,
@@ -405,10 +409,21 @@ fn plain(direction: Direction) -> Asked<'static> {
 /// Have the target do it, if it waits inside the library.
 ///
 /// # Safety
-/// As for [`moves`]; the span must be in the region.
-unsafe fn by_mailbox(target: &Target, span: Span, here: &Layout<'_>, direction: Direction) -> Result<Outcome> {
-    let there = Layout::Contiguous(span);
-    let asked = plain(direction);
+/// As for [`moves`]; `at`, a span or rows of one length, must be in the region.
+unsafe fn by_mailbox(target: &Target, at: &Layout<'_>, here: &Layout<'_>, direction: Direction) -> Result<Outcome> {
+    let (first, rows) = match *at {
+        Layout::Contiguous(span) => (span.address, None),
+        Layout::Strided {
+            base,
+            block,
+            levels: &[Level { stride, .. }],
+        } => (base, Some(Rows { block, stride })),
+        _ => return Ok(Outcome::Not),
+    };
+    let asked = Asked {
+        rows,
+        ..plain(direction)
+    };
     let bytes = |range: &Range<u64>| range.end - range.start;
     let mut sides = Sides {
         // SAFETY: the caller vouches for the layout here; the box has room for as many bytes.
@@ -422,9 +437,10 @@ unsafe fn by_mailbox(target: &Target, span: Span, here: &Layout<'_>, direction: 
             local::copy_on(&mut packed.cursor(0), &mut here.cursor(range.start), bytes(&range));
         },
         // SAFETY: the caller's promise.
-        otherwise: &mut |range| unsafe { by_single_copy(target, &there, here, direction, range).map(|_| ()) },
+        otherwise: &mut |range| unsafe { by_single_copy(target, at, here, direction, range) },
     };
-    mailbox::ask_in_pieces(target, asked, span.address, 0..span.length, 1, &mut sides)
+    let width = rows.map_or(1, |rows| rows.block);
+    mailbox::ask_in_pieces(target, asked, first, 0..at.length(), width, &mut sides)
 }
 
 /// By single copies, of which the target makes half if it waits inside the library.

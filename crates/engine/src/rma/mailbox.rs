@@ -69,6 +69,7 @@ struct Question {
     width: u32,
     what: u8,
     class: u8,
+    /// The operator, and [`IN_ROWS`].
     operator: u8,
     /// Where longer operands and results are: in the box's room, or where [`BESIDE`] says.
     lies: u8,
@@ -84,10 +85,25 @@ const IN_BUFFER: u8 = 1;
 /// ...or in the origin's own memory, at an address that lies there.
 const AT_ORIGIN: u8 = 2;
 
+/// What is asked for are [`Rows`].
+const IN_ROWS: u8 = 1 << 7;
+
 /// Operands that lie behind the question rather than in the box's room.
 const BESIDE: usize = QUESTION - FIXED;
 
 const _: () = assert!(FIXED == 32 && BESIDE == 24);
+
+/// Rows of the target's region, of one length and at a constant distance. They lie behind the question, after the first of three numbers.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub(super) struct Rows {
+    /// Bytes of each; 0: the bytes are in a row.
+    pub block: u64,
+    /// Bytes from the beginning of one to the beginning of the next.
+    pub stride: i64,
+}
+
+const _: () = assert!(size_of::<Rows>() == BESIDE - 8);
 
 /// The boxes of this process, once it has some.
 static OWN: OnceLock<&'static Mailboxes> = OnceLock::new();
@@ -168,7 +184,7 @@ impl Mailboxes {
             what: u32::from(question.what),
             region: question.region,
             class: u32::from(question.class),
-            operator: u32::from(question.operator),
+            operator: u32::from(question.operator & !IN_ROWS),
             width: question.width,
             number: question.number,
         };
@@ -179,6 +195,19 @@ impl Mailboxes {
         let Some((operands, results)) = self.data(index, &question, given, results) else {
             return false;
         };
+        if question.is_in_rows() {
+            let rows = self.rows(index);
+            // SAFETY: as below.
+            return unsafe {
+                execute::do_rows(
+                    wanted,
+                    (question.at, u64::from(question.length)),
+                    rows,
+                    (operands, given),
+                    results,
+                )
+            };
+        }
         // SAFETY: operands and results are so long, and the box is ours.
         unsafe {
             execute::do_at(
@@ -202,7 +231,20 @@ impl Mailboxes {
             return Some((operands, operands.wrapping_add(given)));
         }
         let room = room_of(given > 0, wanted > 0, BOX_BYTES);
-        (given <= room && wanted <= room).then(|| (self.operands(index, given), self.results(index, given, wanted)))
+        let is_whole = given <= room && wanted <= room;
+        is_whole.then(|| (self.operands(index, question), self.results(index, given, wanted)))
+    }
+
+    /// The rows behind the question in a box that is ours.
+    fn rows(&self, index: usize) -> Rows {
+        // SAFETY: any bits are numbers, and the box is ours.
+        unsafe { self.boxes[index].question().add(FIXED + 8).cast::<Rows>().read() }
+    }
+
+    /// Write them.
+    fn set_rows(&self, index: usize, rows: Rows) {
+        // SAFETY: the box is ours, and no operands lie beside a question about rows.
+        unsafe { self.boxes[index].question().add(FIXED + 8).cast::<Rows>().write(rows) }
     }
 
     /// The number behind the question in a box that is ours.
@@ -225,11 +267,11 @@ impl Mailboxes {
             .wrapping_add(size_of::<Self>() + index * BOX_BYTES)
     }
 
-    /// Where the operands of a box lie.
+    /// Where the operands of a question in a box lie.
     #[inline]
-    fn operands(&self, index: usize, given: usize) -> *mut u8 {
-        match given {
-            ..=BESIDE => self.boxes[index].question().wrapping_add(FIXED),
+    fn operands(&self, index: usize, question: &Question) -> *mut u8 {
+        match question.given as usize {
+            ..=BESIDE if !question.is_in_rows() => self.boxes[index].question().wrapping_add(FIXED),
             _ => self.room(index),
         }
     }
@@ -246,6 +288,12 @@ impl Mailboxes {
 }
 
 impl Question {
+    /// Are there [`Rows`] behind it?
+    #[inline]
+    fn is_in_rows(&self) -> bool {
+        self.operator & IN_ROWS != 0
+    }
+
     /// Bytes of results; `None`: it asks for nothing that there is.
     #[inline]
     fn wanted(&self) -> Option<usize> {
@@ -266,10 +314,11 @@ const fn room_of(is_given: bool, is_wanted: bool, bytes: usize) -> usize {
     }
 }
 
-/// What is asked of a target, but for where: bytes in a row.
+/// What is asked of a target, but for where: bytes in a row, or in rows.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Asked<'a> {
     pub what: What,
+    pub rows: Option<Rows>,
     pub combine: Option<&'a Combine>,
     /// Of elements that are compared.
     pub width: u32,
@@ -280,6 +329,7 @@ impl<'a> Asked<'a> {
     pub const fn plain(what: What) -> Self {
         Self {
             what,
+            rows: None,
             combine: None,
             width: 0,
         }
@@ -289,8 +339,17 @@ impl<'a> Asked<'a> {
     pub const fn combining(what: What, combine: &'a Combine) -> Self {
         Self {
             what,
+            rows: None,
             combine: Some(combine),
             width: combine.width,
+        }
+    }
+
+    /// Byte `done` of the stream that begins at `at`: the beginning of a row, if there are rows.
+    fn place_of(&self, at: u64, done: u64) -> u64 {
+        match self.rows {
+            None => at + done,
+            Some(Rows { block, stride }) => at.wrapping_add_signed((done / block) as i64 * stride),
         }
     }
 
@@ -304,7 +363,8 @@ impl<'a> Asked<'a> {
             width: self.width,
             what: self.what as u8,
             class: combine.map_or(0, |combine| combine.class as u8),
-            operator: combine.map_or(0, |combine| combine.operator as u8),
+            operator: combine.map_or(0, |combine| combine.operator as u8)
+                | if self.rows.is_some() { IN_ROWS } else { 0 },
             lies: IN_BOX,
             given: given as u32,
         }
@@ -400,7 +460,7 @@ pub(super) unsafe fn ask(
     unsafe {
         boxes.boxes[index].question().cast::<Question>().write(question);
         if from.1 > 0 {
-            super::flow::copy_short(from.0, boxes.operands(index, from.1), from.1);
+            super::flow::copy_short(from.0, boxes.operands(index, &question), from.1);
         }
     }
     boxes.boxes[index].post(&turn);
@@ -437,7 +497,7 @@ pub(super) unsafe fn leave_put(target: &Target, at: u64, from: *const u8, length
     // SAFETY: the caller's promise; the box is ours, and has the room.
     unsafe {
         boxes.boxes[index].question().cast::<Question>().write(question);
-        super::flow::copy_short(from, boxes.operands(index, length), length);
+        super::flow::copy_short(from, boxes.operands(index, &question), length);
     }
     boxes.boxes[index].leave(turn);
     Ok(true)

@@ -3,7 +3,7 @@
 //! Short operations on mapped memory do not come here: they are loads and stores of the caller ([`Target::reach`](super::Target::reach)).
 //! Nor do short ones on a row of ordinary memory, which are asked of the target at once ([`Flow::put_bytes`](super::Flow::put_bytes)).
 
-use crate::limits::BOX_BYTES;
+use crate::limits::{BOX_BYTES, BOX_ROWS};
 
 /// What moves the bytes of a put or get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub enum By {
     SingleCopy,
     /// The target, if it waits inside the library; else copies by the kernel.
     Mailbox,
+    /// The same, on rows.
+    Rows,
     /// Either the target, through bounce buffers, or copies by the kernel from both ends: whichever was measured to be faster.
     Learned,
 }
@@ -33,6 +35,8 @@ pub struct Operation {
     pub is_remote: bool,
     /// Do the bytes lie in a row at the target, and at the origin?
     pub rows: (bool, bool),
+    /// A put on rows of one length, at a constant distance, at the target: how long are they?
+    pub put_on: Option<u64>,
     /// Does the provider's remote memory access pay?
     pub provider_pays: bool,
 }
@@ -64,6 +68,11 @@ pub static PROTOCOLS: &[Protocol] = &[
         by: By::Calls,
         how: "another node: calls that the target serves, short ones together",
         applies: |operation| operation.is_remote,
+    },
+    Protocol {
+        by: By::Rows,
+        how: "a put on short rows of one length at the target: the target, if it waits inside the library, else copies by the kernel",
+        applies: |operation| operation.put_on.is_some_and(|row| row <= BOX_ROWS),
     },
     Protocol {
         by: By::SingleCopy,
@@ -102,7 +111,7 @@ mod tests {
     #[test]
     fn the_first_protocol_that_applies_is_taken() {
         let short = crate::limits::BOX_BYTES as u64 / 2;
-        for bits in 0..32_u32 {
+        for bits in 0..64_u32 {
             let is = |bit: u32| bits & 1 << bit != 0;
             for bytes in [1, short, short + 1, 1 << 20] {
                 let operation = Operation {
@@ -110,6 +119,7 @@ mod tests {
                     is_mapped: is(0),
                     is_remote: is(1),
                     rows: (is(2), is(3)),
+                    put_on: (is(5) && !is(2)).then_some(crate::limits::BOX_ROWS + u64::from(is(3))),
                     provider_pays: is(4),
                 };
                 let expected = if is(0) {
@@ -121,7 +131,7 @@ mod tests {
                         By::Calls
                     }
                 } else if !is(2) {
-                    By::SingleCopy
+                    if is(5) && !is(3) { By::Rows } else { By::SingleCopy }
                 } else if bytes <= short {
                     By::Mailbox
                 } else {

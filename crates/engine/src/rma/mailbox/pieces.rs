@@ -39,7 +39,7 @@ pub(in crate::rma) enum Outcome {
 
 /// Have the target do an operation on the bytes `range` of those from `at` on, piece by piece. `fill` writes the operands of a
 /// range, `read` takes its results, and `otherwise` does the operation on a range that the target did not. Elements of
-/// `width` bytes are not cut.
+/// `width` bytes are not cut; rows, where `asked` is for such, are the elements.
 ///
 /// # Errors
 /// As for [`ask`](super::ask), or of what `otherwise` does.
@@ -84,8 +84,11 @@ pub(in crate::rma) fn ask_in_pieces(
             let part = next..range.end.min(next + piece);
             let length = (part.end - part.start) as usize;
             let (given, wanted) = (if is_given { length } else { 0 }, if is_wanted { length } else { 0 });
-            let mut question = asked.question(target, at + part.start, length, given);
+            let mut question = asked.question(target, asked.place_of(at, part.start), length, given);
             let asks = boxes.boxes[index].question();
+            if let Some(rows) = asked.rows {
+                boxes.set_rows(index, rows);
+            }
             let (operands, results) = match &mut buffers {
                 Some(buffers) => {
                     let buffer = buffers.next(given + wanted);
@@ -93,7 +96,7 @@ pub(in crate::rma) fn ask_in_pieces(
                     boxes.set_beside(index, buffer.place.0);
                     (buffer.at.as_ptr(), buffer.at.as_ptr().wrapping_add(given))
                 }
-                None => (boxes.operands(index, given), boxes.results(index, given, wanted)),
+                None => (boxes.operands(index, &question), boxes.results(index, given, wanted)),
             };
             // SAFETY: the box is ours.
             unsafe { asks.cast::<Question>().write(question) };
