@@ -189,7 +189,7 @@ const LAYOUTS: &[(&str, usize)] = &[
     ("rma::bounce", 1),
     ("rma::combine", 1),
     ("rma::locks", 3),
-    ("rma::mailbox", 3),
+    ("rma::mailbox", 4),
     ("rma::region", 1),
     ("rma::service", 5),
     ("tunables", 1),
