@@ -484,6 +484,24 @@ fn oversubscription_and_options_of_others() -> Result<()> {
     Ok(())
 }
 
+/// Two names of one machine are two nodes, whose daemons do not get in each other's way.
+#[test]
+fn two_names_of_one_machine() -> Result<()> {
+    let launcher = scratch("hosts")?.join("here");
+    std::fs::write(&launcher, "#!/bin/sh\nshift\nexec \"$@\"\n")?;
+    std::fs::set_permissions(&launcher, std::fs::Permissions::from_mode(0o755))?;
+    let hosts = "--host one.example:2,other.example:2 -n 4";
+    let options = format!("--launcher {} {hosts}", launcher.display());
+    let run = Run::mpiexec(&options)
+        .words("sh -c")
+        .arg("sleep 0.$ISTHMUS_RANK; echo $ISTHMUS_NODE");
+    let run = run.finish()?;
+    let mut nodes: Vec<&str> = run.out.lines().collect();
+    nodes.sort_unstable();
+    assert_eq!((run.code, nodes), (Some(0), vec!["0", "0", "1", "1"]), "{}", run.err);
+    Ok(())
+}
+
 /// An unreachable host is named, with a cure, and nothing is left.
 #[test]
 fn a_host_that_cannot_be_reached() -> Result<()> {
