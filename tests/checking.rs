@@ -44,6 +44,9 @@ fn what_is_wrong_with_messages() -> Result<()> {
 fn standard_sends_that_wait() -> Result<()> {
     assert_eq!(misused("standard", "1")?, [""; 0]);
     assert_eq!(misused("waiting", "sync")?, [""; 0]);
+    // The option of mpiexec takes the word, too.
+    let run = Run::mpiexec("-n 2 --set check=sync").arg(compile("misused")?);
+    assert_eq!(run.arg("waiting").succeed()?.err, "");
     Ok(())
 }
 
@@ -58,6 +61,9 @@ fn what_is_left_at_the_end() -> Result<()> {
         "ranks 0-1: MPI_Finalize: 1 persistent request of MPI_Recv_init at misused.c:",
         "ranks 0-1: MPI_Finalize: 1 receive request of MPI_Irecv at misused.c:",
         "ranks 0-1: MPI_Finalize: 2 communicators of MPI_Comm_dup at misused.c:",
+        "ranks 0-1: MPI_Finalize: 1 operation of MPI_Op_create at misused.c:",
+        "ranks 0-1: MPI_Finalize: 1 communicator keyval of MPI_Comm_create_keyval at misused.c:",
+        "ranks 0-1: MPI_Finalize: 1 window keyval of MPI_Win_create_keyval at misused.c:",
     ];
     for text in expected {
         let line = format!("isthmus: {text}");

@@ -484,6 +484,24 @@ fn oversubscription_and_options_of_others() -> Result<()> {
     Ok(())
 }
 
+/// Two names of one machine are two nodes, whose daemons do not get in each other's way.
+#[test]
+fn two_names_of_one_machine() -> Result<()> {
+    let launcher = scratch("hosts")?.join("here");
+    std::fs::write(&launcher, "#!/bin/sh\nshift\nexec \"$@\"\n")?;
+    std::fs::set_permissions(&launcher, std::fs::Permissions::from_mode(0o755))?;
+    let hosts = "--host one.example:2,other.example:2 -n 4";
+    let options = format!("--launcher {} {hosts}", launcher.display());
+    let run = Run::mpiexec(&options)
+        .words("sh -c")
+        .arg("sleep 0.$ISTHMUS_RANK; echo $ISTHMUS_NODE");
+    let run = run.finish()?;
+    let mut nodes: Vec<&str> = run.out.lines().collect();
+    nodes.sort_unstable();
+    assert_eq!((run.code, nodes), (Some(0), vec!["0", "0", "1", "1"]), "{}", run.err);
+    Ok(())
+}
+
 /// An unreachable host is named, with a cure, and nothing is left.
 #[test]
 fn a_host_that_cannot_be_reached() -> Result<()> {
@@ -824,10 +842,16 @@ fn who_waits_for_whom() -> Result<()> {
 
 /// What rank 0 waits for is said, with the call, while the last one computes.
 fn is_said_of_those_who_wait(program: &Path, how: &str, call: &str, cause: &str) -> Result<()> {
-    let run = Run::mpiexec("-n 3 --timeout 1.5").arg(program).words(how).finish()?;
+    is_said(program, how, &format!("has waited in {call} for"), cause, "1.5")
+}
+
+/// As [`is_said_of_those_who_wait`], of what rank 0 does by then.
+fn is_said(program: &Path, how: &str, does: &str, cause: &str, timeout: &str) -> Result<()> {
+    let options = format!("-n 3 --timeout {timeout}");
+    let run = Run::mpiexec(&options).arg(program).words(how).finish()?;
     let waits = |rank: u32| {
         let begins = format!("rank {rank} (pid ");
-        let says = |line: &&str| line.contains(&begins) && line.contains(&format!("has waited in {call} for"));
+        let says = |line: &&str| line.contains(&begins) && line.contains(does);
         run.err
             .lines()
             .filter(says)
@@ -854,8 +878,60 @@ fn what_is_no_message_is_said_too() -> Result<()> {
             "MPI_Bcast",
             "rank 2 to do its part of the collective on MPI_COMM_WORLD",
         ),
+        (
+            "agree",
+            "MPIX_Comm_agree",
+            "rank 2 to come to the call that goes with it",
+        ),
+        (
+            "ssend",
+            "MPI_Ssend",
+            "rank 2 to receive a message with tag 31 on MPI_COMM_WORLD",
+        ),
+        (
+            "partitions",
+            "MPI_Wait",
+            "a message with tag 41 from rank 2 on MPI_COMM_WORLD",
+        ),
+        // Another receive was under way before.
+        (
+            "wait",
+            "MPI_Wait",
+            "a message with tag 23 from rank 2 on MPI_COMM_WORLD",
+        ),
     ] {
         is_said_of_those_who_wait(&program, how, call, cause)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn what_is_tested_for_in_a_loop_is_said() -> Result<()> {
+    let program = compile("stuck_in")?;
+    for (how, call, cause) in [
+        (
+            "test",
+            "MPI_Test",
+            "a message with tag 23 from rank 2 on MPI_COMM_WORLD",
+        ),
+        (
+            "iprobe",
+            "MPI_Iprobe",
+            "a message with tag 17 from rank 2 on MPI_COMM_WORLD",
+        ),
+        (
+            "exposed",
+            "MPI_Win_test",
+            "rank 2 to come to the call that goes with it",
+        ),
+    ] {
+        is_said(
+            &program,
+            how,
+            &format!("has tested in {call} without success for"),
+            cause,
+            "3",
+        )?;
     }
     Ok(())
 }

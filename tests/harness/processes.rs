@@ -51,13 +51,10 @@ pub fn abstract_sockets() -> Vec<String> {
 pub fn job_socket(pid: u32) -> Option<String> {
     let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
     let text = String::from_utf8_lossy(&environment);
-    let nonce = text
-        .split('\0')
-        .find_map(|variable| variable.strip_prefix("ISTHMUS_JOB="))?;
-    Some(format!(
-        "@{}",
-        isthmus_engine::control::Nonce::parse(nonce)?.socket_name()
-    ))
+    let value = |name: &str| text.split('\0').find_map(|variable| variable.strip_prefix(name));
+    let nonce = isthmus_engine::control::Nonce::parse(value("ISTHMUS_JOB=")?)?;
+    let node = value("ISTHMUS_NODE=")?.parse().ok()?;
+    Some(format!("@{}", nonce.socket_name(node)))
 }
 
 /// Send a signal: `KILL`, `TERM`, ... One that has gone is no failure.

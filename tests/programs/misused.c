@@ -151,13 +151,24 @@ static void partitions(void) {
     for (int i = 0; i < 2; i++) OK(MPI_Request_free(&requests[i]));
 }
 
+static void no_operation(void *in, void *inout, int *count, MPI_Datatype *type) {
+    (void)in, (void)inout, (void)count, (void)type;
+}
+
 /* Each of these is said at the end. */
 static void left(void) {
+    int keyval;
     MPI_Comm copy;
+    MPI_Op op;
     MPI_Datatype type;
     MPI_Request request;
     for (int i = 0; i < 2; i++) OK(MPI_Comm_dup(comm, &copy));
     OK(MPI_Type_contiguous(3, MPI_INT, &type));
+    OK(MPI_Op_create(no_operation, 1, &op));
+    OK(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &keyval, NULL));
+    OK(MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, MPI_WIN_NULL_DELETE_FN, &keyval, NULL));
+    OK(MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, MPI_TYPE_NULL_DELETE_FN, &keyval, NULL));
+    OK(MPI_Type_free_keyval(&keyval));
     if (rank == 0) OK(MPI_Isend(data, 4, MPI_INT, 1, 9, copy, &request));
     OK(MPI_Recv_init(more, 4, MPI_INT, 1 - rank, 9, comm, &request));
     /* Nobody knows when its buffer may be used. */

@@ -27,6 +27,14 @@ static void messages(void) {
     OK(MPI_Sendrecv(buf, 0, NONE, next, 0, to, 0, NONE, previous, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     OK(MPI_Sendrecv(buf, 4, NONE, nowhere, 0, to, 4, NONE, nowhere, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     OK(MPI_Sendrecv_replace(buf, 0, NONE, next, 0, previous, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    OK(MPI_Sendrecv_replace(buf, 4, NONE, nowhere, 0, nowhere, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    DONE(MPI_Isendrecv_replace(buf, 4, NONE, nowhere, 0, nowhere, 0, MPI_COMM_WORLD, &request));
+    MPI_Message message = MPI_MESSAGE_NO_PROC;
+    OK(MPI_Mrecv(buf, 4, NONE, &message, MPI_STATUS_IGNORE));
+    message = MPI_MESSAGE_NO_PROC;
+    DONE(MPI_Imrecv(buf, 4, NONE, &message, &request));
+    FAILS(MPI_ERR_TYPE, MPI_Sendrecv_replace(buf, 1, NONE, rank, 0, nowhere, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    FAILS(MPI_ERR_TYPE, MPI_Sendrecv_replace(buf, 1, NONE, nowhere, 0, rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     OK(MPI_Send(buf, 4, NONE, nowhere, 0, MPI_COMM_WORLD));
     OK(MPI_Ssend(buf, 4, NONE, nowhere, 0, MPI_COMM_WORLD));
     OK(MPI_Recv(buf, 4, NONE, nowhere, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
@@ -96,6 +104,20 @@ static void neighbors(void) {
     OK(MPI_Neighbor_alltoallw(buf, zeros, aints, nones, to, zeros, aints, nones, ring));
     DONE(MPI_Ineighbor_alltoallw(buf, zeros, aints, nones, to, zeros, aints, nones, ring, &request));
     OK(MPI_Comm_free(&ring));
+    /* Beyond the ends of a line of ranks there is no process. */
+    MPI_Comm line;
+    int periodic = 0, counts[2] = {1, 1}, sent[2] = {rank, rank}, got[2] = {-1, -1};
+    MPI_Aint places[2] = {0, sizeof(int)};
+    MPI_Datatype types[2] = {rank > 0 ? MPI_INT : NONE, rank < size - 1 ? MPI_INT : NONE};
+    OK(MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &periodic, 0, &line));
+    OK(MPI_Neighbor_alltoallw(sent, counts, places, types, got, counts, places, types, line));
+    CHECK(got[0] == rank - 1 && got[1] == (rank < size - 1 ? rank + 1 : -1), "%d %d", got[0], got[1]);
+    if (size == 1) {
+        OK(MPI_Neighbor_alltoall(buf, 1, NONE, to, 1, NONE, line));
+        OK(MPI_Neighbor_allgatherv(buf, 1, NONE, to, counts, zeros, NONE, line));
+        DONE(MPI_Ineighbor_alltoallv(buf, counts, zeros, NONE, to, counts, zeros, NONE, line, &request));
+    }
+    OK(MPI_Comm_free(&line));
 }
 
 static void windows(void) {

@@ -5,12 +5,13 @@ use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
 use isthmus_mpi::completion::{Completing, Completion};
-use isthmus_mpi::constants::UNDEFINED;
+use isthmus_mpi::constants::{ANY_SOURCE, PROC_NULL, UNDEFINED};
 use isthmus_mpi::counts::{Counts, Width};
 use isthmus_mpi::error::{Error, Result, room};
 use isthmus_mpi::fail;
 use isthmus_mpi::handle::Handle;
 use isthmus_mpi::info::Info;
+use isthmus_mpi::probe::{MESSAGE_NO_PROC, Message};
 use isthmus_mpi::status::{Status, Statuses};
 
 use crate::abi::{Abi, Predefined, Word};
@@ -304,6 +305,22 @@ impl<A: Abi> HandlePlace<A> {
     pub fn put<T: Predefined>(&self, handle: Handle<T>) {
         self.0.put(A::handle_out(handle));
     }
+}
+
+/// The source of a message that a probe has matched, as far as it is known: `MPI_PROC_NULL` if there is no message.
+#[inline(always)]
+pub fn source_of(message: Handle<Message>) -> i32 {
+    if message == MESSAGE_NO_PROC {
+        PROC_NULL
+    } else {
+        ANY_SOURCE
+    }
+}
+
+/// One of two ranks, `MPI_PROC_NULL` if both are.
+#[inline(always)]
+pub fn either(one: i32, other: i32) -> i32 {
+    if one == PROC_NULL { other } else { one }
 }
 
 /// How many handles are converted without a look at the heap.

@@ -14,6 +14,7 @@ mod withdrawal;
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use isthmus_shm::occupancy::{self, Cpus, Turn};
 use isthmus_shm::slot::Cause;
@@ -59,6 +60,10 @@ pub(crate) struct Engine {
     pub(crate) cause: Cause,
     /// The routine that waits, where its caller has said so; empty: it is found on the stack.
     pub(crate) routine: &'static str,
+    /// The first operation that was asked for, and found pending, since that was last forgotten.
+    pub(crate) pending: Option<OpId>,
+    /// Calls that have tested without success.
+    pub(crate) tests: Tests,
     deferred: Deferred,
     reading: Reading,
     /// Do the ranks of this node share CPUs?
@@ -76,6 +81,15 @@ pub(crate) struct Engine {
     calls: u32,
     /// Scratch of `flush`.
     done: Vec<u32>,
+}
+
+/// Calls in a row that do not block and have found nothing.
+#[derive(Debug, Default)]
+pub struct Tests {
+    pub(crate) count: u32,
+    /// When the first of them read the clock.
+    pub(crate) began: Option<Duration>,
+    pub(crate) shown: bool,
 }
 
 /// Some ranks that a wait is for.
@@ -137,6 +151,8 @@ impl Engine {
             awaited: Awaited::default(),
             cause: Cause::Unknown,
             routine: "",
+            pending: None,
+            tests: Tests::default(),
             deferred: Deferred::default(),
             reading: Reading::chosen(),
             takes_turns: occupancy::is_oversubscribed(),

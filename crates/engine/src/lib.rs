@@ -199,6 +199,7 @@ impl Entered {
         let engine = self.engine();
         let index = engine.ops.find(op)?;
         if engine.ops[index].stage != ops::Stage::Complete {
+            self.note_pending(op);
             return None;
         }
         let outcome = engine.ops[index].outcome;
@@ -249,8 +250,16 @@ impl Entered {
     #[inline]
     pub fn users(&mut self, op: OpId) -> Option<Option<&Outcome>> {
         let engine = self.engine();
-        let op = &engine.ops[engine.ops.find(op)?];
-        (op.owner == Owner::User).then(|| (op.stage == ops::Stage::Complete).then_some(&op.outcome))
+        let index = engine.ops.find(op)?;
+        let (owner, stage) = (engine.ops[index].owner, engine.ops[index].stage);
+        if owner != Owner::User {
+            return None;
+        }
+        if stage != ops::Stage::Complete {
+            self.note_pending(op);
+            return Some(None);
+        }
+        Some(Some(&self.engine().ops[index].outcome))
     }
 
     /// Wait for these operations, as far as they are not complete: their peers will probably be heard next. Only where
@@ -324,8 +333,11 @@ impl Entered {
     pub fn peek(&mut self, op: OpId) -> Option<&Outcome> {
         let engine = self.engine();
         let index = engine.ops.find(op)?;
-        let op = &engine.ops[index];
-        (op.stage == ops::Stage::Complete).then_some(&op.outcome)
+        if engine.ops[index].stage != ops::Stage::Complete {
+            self.note_pending(op);
+            return None;
+        }
+        Some(&self.engine().ops[index].outcome)
     }
 
     /// The operation will never be waited for: forget it when it completes (`MPI_Request_free`).

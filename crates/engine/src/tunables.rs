@@ -62,9 +62,14 @@ impl Tunable {
     /// What the environment says; an error: something that is no number.
     fn given(&self) -> Result<Option<u64>, String> {
         match std::env::var(self.variable()).ok().or_else(|| by_old_name(self.name)) {
-            Some(text) => parse(&text).or_else(|| self.word(&text)).map(Some).ok_or(text),
+            Some(text) => self.parse(&text).map(Some).ok_or(text),
             None => Ok(None),
         }
+    }
+
+    /// The value that a text stands for: a number, or a word of this one's.
+    pub fn parse(&self, text: &str) -> Option<u64> {
+        parse(text).or_else(|| self.word(text))
     }
 
     /// What a word stands for that is a value of this one only.
@@ -158,6 +163,7 @@ const OTHERS: &[&str] = &[
     "ISTHMUS_RANK",
     "ISTHMUS_SIZE",
     "ISTHMUS_APPNUM",
+    "ISTHMUS_NODE",
     "ISTHMUS_NODE_ADDRESS",
     "ISTHMUS_PREFIX",
     "ISTHMUS_WRAPPER",

@@ -86,7 +86,7 @@ pub fn run(JobSpec { ranks, nodes }: JobSpec) -> Result<u8> {
     };
     let pool = job::create_pool(&segment);
     let mut agent = Agent {
-        door: Door::open(nonce, ranks)?,
+        door: Door::open(nonce, 0, ranks)?,
         overview: Overview::of(&segment, nonce).map_err(failed)?,
         ranks: (0..ranks)
             .map(|rank| if is_here(rank) { State::Awaited } else { State::Left })

@@ -13,7 +13,7 @@ set -- gdb -q --args "$@"
 title="rank $ISTHMUS_RANK"
 channel="isthmus-$ISTHMUS_JOB-$ISTHMUS_RANK"
 command="env"
-for name in ISTHMUS_JOB ISTHMUS_RANK ISTHMUS_SIZE ISTHMUS_APPNUM MPI_LOCALRANKID MPI_LOCALNRANKS LD_LIBRARY_PATH; do
+for name in ISTHMUS_JOB ISTHMUS_NODE ISTHMUS_RANK ISTHMUS_SIZE ISTHMUS_APPNUM MPI_LOCALRANKID MPI_LOCALNRANKS LD_LIBRARY_PATH; do
     eval "value=\${$name-}"
     [ -z "$value" ] || command="$command $name='$value'"
 done

@@ -39,10 +39,10 @@ pub struct Door {
 pub struct Refused(pub i32);
 
 impl Door {
-    /// Open the door of a job.
-    pub fn open(nonce: Nonce, ranks: u32) -> failure::Result<Self> {
+    /// Open the door of a job on a node of it.
+    pub fn open(nonce: Nonce, node: u32, ranks: u32) -> failure::Result<Self> {
         let listener =
-            socket::listen(&nonce.socket_name()).map_err(|error| Failure::machine("listen to the ranks", error))?;
+            socket::listen(&nonce.socket_name(node)).map_err(|error| Failure::machine("listen to the ranks", error))?;
         Ok(Self {
             listener,
             proofs: [OF_RANK, OF_LAUNCHER].map(|purpose| nonce.proof(purpose)),
@@ -203,11 +203,11 @@ mod tests {
     fn door(ranks: u32) -> (Door, Nonce) {
         let mut nonce = Nonce([0; 16]);
         isthmus_os::random::fill(&mut nonce.0).expect("random bytes");
-        (Door::open(nonce, ranks).expect("a socket"), nonce)
+        (Door::open(nonce, 0, ranks).expect("a socket"), nonce)
     }
 
     fn connect(nonce: Nonce) -> OwnedFd {
-        socket::connect(&nonce.socket_name()).expect("a connection")
+        socket::connect(&nonce.socket_name(0)).expect("a connection")
     }
 
     fn hello(nonce: Nonce, rank: u32, proof: Proof) -> OwnedFd {

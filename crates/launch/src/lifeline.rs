@@ -171,8 +171,8 @@ mod tests {
     fn a_full_socket_loses_nothing() {
         let mut nonce = Nonce([0; 16]);
         isthmus_os::random::fill(&mut nonce.0).expect("random bytes");
-        let mut door = Door::open(nonce, 1).expect("a name of our own");
-        let rank = socket::connect(&nonce.socket_name()).expect("it is open");
+        let mut door = Door::open(nonce, 0, 1).expect("a name of our own");
+        let rank = socket::connect(&nonce.socket_name(0)).expect("it is open");
         let hello = ToLauncher::Hello {
             rank: 0,
             pid: 0,

@@ -360,7 +360,7 @@ impl Parser {
                 };
                 let variable = tunable_variable(tunable)?;
                 let number = tunables::TABLE.iter().find(|row| row.variable() == variable);
-                if let Some(row) = number.filter(|_| tunables::parse(value).is_none()) {
+                if let Some(row) = number.filter(|row| row.parse(value).is_none()) {
                     return Err(Failure::usage(format!("--set {text}: not a number (of {})", row.unit)));
                 }
                 self.everywhere.push((variable.into(), value.into()));

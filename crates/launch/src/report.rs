@@ -23,7 +23,7 @@ pub fn describe(status: ExitStatus, stage: Stage) -> String {
         return format!("was killed by signal {number} ({}{dump})", signal::description(number));
     }
     match (status.code().unwrap_or(0), stage) {
-        (0, _) => "exited without calling MPI_Finalize".into(),
+        (0, _) => "exited without calling MPI_Finalize (or MPI_Session_finalize)".into(),
         (127, Stage::BeforeInit) => {
             "exited with code 127: it, or a shared library that it needs, was not found (see above, or ask ldd)".into()
         }

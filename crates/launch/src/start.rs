@@ -40,7 +40,9 @@ pub struct Starter<'a> {
     size: u32,
     /// The ranks that run here.
     here: Range<u32>,
-    /// How the network reaches this node, if there are others.
+    /// Which node of the job this is.
+    node: u32,
+    /// How the network reaches it, if there are others.
     address: Option<IpAddr>,
     /// Empty if ranks are not bound.
     cores: Vec<Vec<usize>>,
@@ -76,10 +78,10 @@ fn told(rank: u32, size: u32, here: &Range<u32>) -> [(&'static str, String); 10]
 }
 
 impl<'a> Starter<'a> {
-    /// For the ranks `here` of a job of `size`, which find signals blocked as `signals` says.
+    /// On this node of the job, for the ranks `here` of `size`, which find signals blocked as `signals` says.
     pub fn new(
         job: &'a Job,
-        nonce: Nonce,
+        (nonce, node): (Nonce, u32),
         size: u32,
         here: Range<u32>,
         address: Option<IpAddr>,
@@ -93,6 +95,7 @@ impl<'a> Starter<'a> {
         Self {
             job,
             nonce,
+            node,
             size,
             here,
             address,
@@ -118,6 +121,7 @@ impl<'a> Starter<'a> {
         }
         process
             .env("ISTHMUS_JOB", self.nonce.to_string())
+            .env("ISTHMUS_NODE", self.node.to_string())
             .env("ISTHMUS_RANK", rank.to_string())
             .env("ISTHMUS_SIZE", self.size.to_string())
             .env("ISTHMUS_APPNUM", application.to_string())

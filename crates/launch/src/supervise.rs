@@ -114,6 +114,7 @@ fn supervise(
         let cure = format!("{size} ranks need {needed} open files: raise the hard limit of {limit} (ulimit -Hn)");
         Failure::machine("start so many ranks", cure)
     })?;
+    let node = nodes.as_ref().map_or(0, |nodes| nodes.own.into());
     let _watcher = Watcher::begin(&nonce);
     let foreign = if child::exist() {
         process_tree::descendants(&HashSet::new())
@@ -122,7 +123,7 @@ fn supervise(
     };
     child::adopt_orphans().map_err(|error| Failure::machine("watch over the ranks", error))?;
     let mut supervisor = Supervisor {
-        door: Door::open(nonce, size)?,
+        door: Door::open(nonce, node, size)?,
         signals: Signals::take_over(&signals::TAKEN).map_err(|error| Failure::machine("take over signals", error))?,
         turns: vec![Turn::begin(size, nonce, nodes.as_ref())?],
         job,
@@ -287,7 +288,15 @@ impl Supervisor<'_> {
     fn start(&mut self, programs: &[Program]) -> Result<()> {
         let address = self.uplink.as_ref().and_then(Uplink::own_address);
         let signals = self.signals.mask_before();
-        let starter = Starter::new(self.job, self.nonce, self.size, self.here.clone(), address, signals);
+        let node = self.nodes.as_ref().map_or(0, |nodes| nodes.own.into());
+        let starter = Starter::new(
+            self.job,
+            (self.nonce, node),
+            self.size,
+            self.here.clone(),
+            address,
+            signals,
+        );
         let mut next = 0;
         for (command, (wanted, program)) in self.job.commands.iter().zip(programs).enumerate() {
             let ranks = next..next + wanted.ranks;

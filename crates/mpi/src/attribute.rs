@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
+use crate::check::{self, sites};
 use crate::error::{Class, Error, Result};
 use crate::fail;
 use crate::handle::{Handle, Object};
@@ -130,6 +131,22 @@ struct Known<T: Cached> {
 
 const RANGE: i32 = 1 << 26;
 
+/// Under what the place of the call is kept that made a keyval: no handle is so large.
+fn site_key(number: i32) -> u32 {
+    1 << 31 | number.cast_unsigned()
+}
+
+/// What a place is kept of, if it is that of a call that made a keyval.
+pub(crate) fn keyval_of_site(key: u32) -> Option<&'static str> {
+    let number = (key & !(1 << 31)).cast_signed();
+    match (key >> 31, number / RANGE) {
+        (1, 12) => Some("communicator keyval"),
+        (1, 13) => Some("datatype keyval"),
+        (1, 14) => Some("window keyval"),
+        _ => None,
+    }
+}
+
 impl<T: Cached> Keyvals<T> {
     /// Keyvals of the `kind`-th range: 12 for communicators, 13 for datatypes, 14 for windows.
     pub const fn new(kind: i32) -> Self {
@@ -140,11 +157,6 @@ impl<T: Cached> Keyvals<T> {
                 known: BTreeMap::new(),
             }),
         }
-    }
-
-    /// How many there are that the user has not freed.
-    pub fn live(&self) -> usize {
-        self.lock().known.values().filter(|known| known.user.is_some()).count()
     }
 
     /// Make a keyval; its number.
@@ -174,6 +186,9 @@ impl<T: Cached> Keyvals<T> {
                 life,
             },
         );
+        if check::is_on() {
+            sites::made(site_key(number));
+        }
         Ok(number)
     }
 
@@ -189,6 +204,9 @@ impl<T: Cached> Keyvals<T> {
         // Dropping the last reference takes the lock.
         drop(state);
         drop(freed);
+        if check::is_on() {
+            sites::gone(site_key(number));
+        }
         Ok(())
     }
 

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use isthmus_collective::failure;
-use isthmus_engine::{Consensus, Entered, Peer, enter};
+use isthmus_engine::{Consensus, ContextId, Entered, Peer, enter, fault_events};
 
 use crate::comm::Comm;
 use crate::errhandler::Errhandler;
@@ -81,6 +81,15 @@ pub(crate) fn unanswered(dead: Peer) -> Error {
         "process {} of the job, which might have sent, has failed and that is not acknowledged",
         dead.0
     )
+}
+
+/// The error of an operation of this message space that would move nothing, as with `MPI_PROC_NULL`: it fails where the space is revoked.
+#[cold]
+pub(crate) fn check_revoked(inside: &mut Entered, context: ContextId) -> Result<()> {
+    match fault_events() > 0 && inside.is_revoked(context) {
+        true => Err(revoked()),
+        false => Ok(()),
+    }
 }
 
 /// An error handler that returns has been given to something: this process wants to go on when others fail.

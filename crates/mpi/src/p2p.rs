@@ -17,6 +17,7 @@ use isthmus_engine::{Arrival, Entered, OpId, Outcome, Scattered, State, enter, w
 
 use crate::completion::{received, sent};
 use crate::error::{Error, Result};
+use crate::liveness::check_revoked;
 use crate::request::{self, anybody};
 use crate::status::Status;
 
@@ -72,7 +73,7 @@ impl Outgoing<'_> {
         match self.to {
             // SAFETY: the caller's promise.
             Some(to) => Ok(unsafe { inside.send(self.mode, to, self.posting, self.buf, self.bytes) }?),
-            None => Ok(None),
+            None => check_revoked(inside, self.posting.context).map(|()| None),
         }
     }
 
@@ -134,7 +135,8 @@ impl Incoming<'_> {
         let from = match self.from {
             Source::Peer(peer) => Some(peer),
             Source::Any => None,
-            Source::Nobody => return Ok(None),
+            Source::Nobody => return check_revoked(inside, self.context).map(|()| None),
+            Source::NoMessage => return Ok(None),
             // SAFETY: the caller's promise.
             Source::Matched(message) => unsafe {
                 return Ok(Some(inside.receive_matched(message, buf, self.bytes)?));
@@ -188,7 +190,7 @@ impl Incoming<'_> {
         let from = match self.from {
             Source::Peer(peer) => Some(peer),
             Source::Any => None,
-            Source::Nobody => return None,
+            Source::Nobody | Source::NoMessage => return None,
             // SAFETY: the caller's promise.
             Source::Matched(message) => unsafe {
                 return inside.receive_matched_at_once(message, self.buf, self.bytes);

@@ -10,6 +10,7 @@ use crate::datatype::Datatype;
 use crate::error::{Error, Result};
 use crate::handle::{Handle, Kind, carried, carry};
 use crate::ledger::{self, Given, types};
+use crate::liveness::check_revoked;
 use crate::p2p::{Incoming, Source, any_tag};
 use crate::request::{Request, comm_of, try_now, with_comm};
 use crate::status::Status;
@@ -30,7 +31,7 @@ fn check(source: i32, tag: i32, comm: &Comm) -> Result<Option<ProbeKey>> {
     let from = match Source::check(source, comm)? {
         Source::Peer(peer) => Some(peer),
         Source::Any | Source::Matched(_) => None,
-        Source::Nobody => return Ok(None),
+        Source::Nobody | Source::NoMessage => return check_revoked(&mut enter(), comm.context()).map(|()| None),
     };
     Ok(Some(ProbeKey {
         from: from.map_or(ANYTHING, |peer| peer.0.into()),
@@ -101,6 +102,9 @@ pub fn iprobe(source: i32, tag: i32, comm: &'static Comm) -> Result<(bool, Statu
     };
     let arrival = try_now(&mut enter(), |inside| {
         let found = inside.probe(wanted.from(), comm.context(), wanted.tag());
+        if found.is_none() {
+            wanted.is_awaited(inside, comm);
+        }
         found.map(Ok).or_else(|| wanted.in_vain(inside, comm).map(Err))
     })
     .transpose()?;
@@ -112,13 +116,7 @@ pub fn mprobe(source: i32, tag: i32, comm: &'static Comm) -> Result<(Handle<Mess
     let Some(wanted) = check(source, tag, comm)? else {
         return Ok((MESSAGE_NO_PROC, Status::NO_PROCESS));
     };
-    enter().wait_for_operations(|inside| {
-        let taken = take(inside, wanted, comm);
-        if taken.is_none() {
-            wanted.is_awaited(inside, comm);
-        }
-        taken
-    })?
+    enter().wait_for_operations(|inside| take(inside, wanted, comm))?
 }
 
 /// `MPI_Improbe`: as [`mprobe`], but does not block.
@@ -213,7 +211,10 @@ fn take(inside: &mut Entered, wanted: ProbeKey, comm: &Comm) -> Option<Result<(H
             Handle::from_raw(carry(Kind::Message, message.0)),
             types::found(&arrival),
         ))),
-        Ok(None) => wanted.in_vain(inside, comm).map(Err),
+        Ok(None) => {
+            wanted.is_awaited(inside, comm);
+            wanted.in_vain(inside, comm).map(Err)
+        }
         Err(error) => Some(Err(error.into())),
     }
 }

@@ -91,6 +91,15 @@ impl Board<'_> {
         self.words[place].store(word, Ordering::Release);
     }
 
+    /// The first member that has not contributed to turn `turn`, nor left, and that `has_failed` does not know.
+    pub fn awaited(&self, turn: u32, has_failed: impl Fn(usize) -> bool) -> Option<usize> {
+        let is_missing = |&member: &usize| {
+            let word = self.words[member].load(Ordering::Relaxed);
+            word != LEFT && !is_of(word, turn) && !has_failed(member)
+        };
+        (0..self.words.len()).find(is_missing)
+    }
+
     /// Member `place` takes part in no more turns. The last that lives gives the board back. Does not block.
     pub fn leave(&self, place: usize, has_failed: impl Fn(usize) -> bool) {
         // SYNC: agreement-left

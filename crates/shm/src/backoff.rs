@@ -75,6 +75,9 @@ table! {
     LOOKS_AT_ROUSED = 5000, "looks", "At a target that was woken for a long operation, until it is inside.";
     ROUSED = 100, "us", "So long after it was rung for a target may be on its way.";
     TESTS = 8, "times", "Tests of OpenSHMEM in a row that found nothing, after which a PE makes progress, and yields if it shares its CPU.";
+    TESTED = 1000000, "us", "Calls that do not block (`MPI_Test`) and have found nothing for so long are told of where a job hangs.";
+    FIRST_TIMED_TEST = 16, "times", "Such a call that reads the clock first; then each power of two does.";
+    TIMED_TESTS = 1024, "times", "From that one on each multiple of it does. A power of two.";
     ROUNDS_FOR_OTHERS = 4, "times", "Rounds of progress that a thread makes for threads that rest, on its way out, before it has one of them do it.";
     LOOKS_AT_QUEUE = 200, "looks", "By the thread that polls, whether one that wants to get in has done so, before it yields.";
     LOOKS_AT_LOCK = 64, "looks", "At a lock that is held for short, between two pauses.";

@@ -48,7 +48,7 @@ pub struct Slot {
     taken: AtomicU32,
     /// Nonzero: the rank has given its CPU away, and has not got it back. On a line of its own: it changes often.
     away: AtomicU32,
-    /// What it has waited for, for long: [`Awaits`]. 0: nothing.
+    /// What it has waited for, for long: [`Awaits`]. 0: nothing. Above [`KIND`]: when a call last tested for it, counted from 1; 0: a call waits.
     awaits: AtomicU32,
     since: AtomicU64,
     call: [AtomicU64; CALL / 8],
@@ -70,6 +70,8 @@ pub struct Awaits {
     pub call: String,
     /// When the waiting began, in milliseconds of `CLOCK_MONOTONIC`.
     pub since: u64,
+    /// The call does not block: it has been made again and again without success.
+    pub tests: bool,
     /// What it waits for in that.
     pub cause: Cause,
 }
@@ -106,6 +108,14 @@ const VALUE: u32 = 7;
 const ANSWERS: u32 = 8;
 /// Anybody; any tag.
 const ANY: u32 = u32::MAX;
+
+/// Bits of [`Slot::awaits`] that say what is awaited.
+const KIND: u32 = 8;
+
+/// When a call tested, as [`Slot::awaits`] has it. Never 0.
+fn tested(now: Duration) -> u32 {
+    (ticks(now) & (u32::MAX >> KIND)).max(1)
+}
 
 /// The identity that a rank shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -216,8 +226,9 @@ impl Slot {
         self.away.load(Ordering::Relaxed) == 0 && !self.doorbell.is_armed()
     }
 
-    /// Show what we have waited for, for long, or that we wait no more. By the owner.
-    pub fn show_awaited(&self, awaits: Option<&Awaits>) {
+    /// Show what we have waited for, for long, or that we wait no more. What calls test for counts for a second: see [`Self::show_test`]. By
+    /// the owner.
+    pub fn show_awaited(&self, awaits: Option<&Awaits>, now: Duration) {
         self.awaits.store(0, Ordering::Relaxed);
         let Some(awaits) = awaits else { return };
         let mut name = [0; CALL];
@@ -242,13 +253,31 @@ impl Slot {
         self.tag.store(tag.unwrap_or(ANY), Ordering::Relaxed);
         self.context.store(context, Ordering::Relaxed);
         // SYNC: slot-awaits
-        self.awaits.store(kind, Ordering::Release);
+        let tested = if awaits.tests { tested(now) } else { 0 };
+        self.awaits.store(kind | tested << KIND, Ordering::Release);
     }
 
-    /// What the rank has waited for, for long. It may go on while we look: then the answer may mix two.
-    pub fn awaited(&self) -> Option<Awaits> {
+    /// A call has tested once more for what the slot shows. By the owner.
+    pub fn show_test(&self, now: Duration) {
+        let shown = self.awaits.load(Ordering::Relaxed);
+        let kind = shown & ((1 << KIND) - 1);
+        let again = kind | tested(now) << KIND;
+        // A wait of another thread stays one.
+        if shown >> KIND != 0 && shown != again {
+            self.awaits.store(again, Ordering::Relaxed);
+        }
+    }
+
+    /// What the rank has waited for, for long, or has tested for within the last second. It may go on while we look: then the answer may mix
+    /// two.
+    pub fn awaited(&self, now: Duration) -> Option<Awaits> {
         // SYNC: slot-awaits
-        let kind = self.awaits.load(Ordering::Acquire);
+        let shown = self.awaits.load(Ordering::Acquire);
+        let (kind, last) = (shown & ((1 << KIND) - 1), shown >> KIND);
+        let age = tested(now).wrapping_sub(last) & (u32::MAX >> KIND);
+        if last != 0 && age > FRESH {
+            return None;
+        }
         let mut name = Vec::with_capacity(CALL);
         for word in &self.call {
             name.extend(word.load(Ordering::Relaxed).to_le_bytes());
@@ -271,6 +300,7 @@ impl Slot {
         Some(Awaits {
             call: String::from_utf8_lossy(&name).into_owned(),
             since: self.since.load(Ordering::Relaxed),
+            tests: last != 0,
             cause,
         })
     }
@@ -308,7 +338,8 @@ mod tests {
     #[test]
     fn what_is_awaited_is_read_as_it_was_shown() {
         let slot = Slot::default();
-        assert_eq!(slot.awaited(), None);
+        let now = Duration::from_secs(7);
+        assert_eq!(slot.awaited(now), None);
         for cause in [
             Cause::Unknown,
             Cause::Receives(Some(3), Some(-7), 4),
@@ -325,12 +356,30 @@ mod tests {
             let awaits = Awaits {
                 call: "MPI_Win_lock".to_owned(),
                 since: 12,
+                tests: false,
                 cause,
             };
-            slot.show_awaited(Some(&awaits));
-            assert_eq!(slot.awaited(), Some(awaits));
+            slot.show_awaited(Some(&awaits), now);
+            assert_eq!(slot.awaited(now * 9), Some(awaits));
         }
-        slot.show_awaited(None);
-        assert_eq!(slot.awaited(), None);
+        slot.show_awaited(None, now);
+        assert_eq!(slot.awaited(now), None);
+    }
+
+    #[test]
+    fn what_is_tested_for_is_forgotten_after_a_second() {
+        let slot = Slot::default();
+        let seconds = Duration::from_secs_f64;
+        let awaits = Awaits {
+            call: "MPI_Test".to_owned(),
+            since: 12,
+            tests: true,
+            cause: Cause::Value,
+        };
+        slot.show_awaited(Some(&awaits), seconds(7.0));
+        assert_eq!(slot.awaited(seconds(7.5)).as_ref(), Some(&awaits));
+        assert_eq!(slot.awaited(seconds(9.0)), None);
+        slot.show_test(seconds(9.0));
+        assert_eq!(slot.awaited(seconds(9.5)).as_ref(), Some(&awaits));
     }
 }

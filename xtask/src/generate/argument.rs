@@ -211,7 +211,7 @@ fn handle(procedure: &Procedure, parameter: &Parameter, name: &str, object: &str
             match ranked(procedure, name) {
                 Some(rank) => writeln!(
                     body.before,
-                    "let {name} = {read}.resolve_with({count}, A::word_in::<Rank>({rank}), {name:?})?;"
+                    "let {name} = {read}.resolve_with({count}, {rank}, {name:?})?;"
                 )?,
                 None => writeln!(body.before, "let {name} = {read}.resolve_for({count}, {name:?})?;")?,
             }
@@ -414,15 +414,22 @@ fn counted(procedure: &Procedure, datatype: &str) -> Option<&'static str> {
     }
 }
 
-/// The one rank that a datatype's elements go to or come from.
-fn ranked(procedure: &Procedure, datatype: &str) -> Option<&'static str> {
-    let ranks: &[&'static str] = match datatype {
+/// The rank that a datatype's elements go to or come from, as an expression. Of two it is `MPI_PROC_NULL` if both are.
+fn ranked(procedure: &Procedure, datatype: &str) -> Option<String> {
+    let ranks: &[&str] = match datatype {
         "sendtype" => &["dest"],
         "recvtype" => &["source"],
-        "datatype" if has(procedure, "dest") && has(procedure, "source") => &[],
+        _ if has(procedure, "message") => {
+            return Some("argument::source_of(HandlePlace::<A>::at(message, \"message\")?.get())".to_owned());
+        }
         _ => &["dest", "source", "target_rank"],
     };
-    ranks.iter().copied().find(|rank| has(procedure, rank))
+    let mut given = ranks.iter().filter(|rank| has(procedure, rank));
+    let first = format!("A::word_in::<Rank>({})", given.next()?);
+    Some(match given.next() {
+        None => first,
+        Some(second) => format!("argument::either({first}, A::word_in::<Rank>({second}))"),
+    })
 }
 
 /// The length of an array that has an entry for each process.

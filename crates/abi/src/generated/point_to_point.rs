@@ -227,7 +227,11 @@ unsafe fn imrecv<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve_with(
+                count,
+                argument::source_of(HandlePlace::<A>::at(message, "message")?.get()),
+                "datatype",
+            )?;
             let message_place = HandlePlace::<A>::at(message, "message")?;
             let mut message = message_place.get();
             let request_place = HandlePlace::<A>::at(request, "request")?;
@@ -430,7 +434,11 @@ unsafe fn isendrecv_replace<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve_with(
+                count,
+                argument::either(A::word_in::<Rank>(dest), A::word_in::<Rank>(source)),
+                "datatype",
+            )?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let request = procedures::isendrecv_replace(
@@ -522,7 +530,11 @@ unsafe fn mrecv<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve_with(
+                count,
+                argument::source_of(HandlePlace::<A>::at(message, "message")?.get()),
+                "datatype",
+            )?;
             let message_place = HandlePlace::<A>::at(message, "message")?;
             let mut message = message_place.get();
             let status_place = StatusPlace::<A>::at(status, "status")?;
@@ -948,7 +960,11 @@ unsafe fn sendrecv_replace<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve_with(
+                count,
+                argument::either(A::word_in::<Rank>(dest), A::word_in::<Rank>(source)),
+                "datatype",
+            )?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let status_place = StatusPlace::<A>::at(status, "status")?;
             let result = procedures::sendrecv_replace(

@@ -103,6 +103,7 @@ unsafe fn delete_fn<A: Abi, T: Predefined>(address: *const c_void, through: &Arc
 ///
 /// # Safety
 /// As for the C function.
+#[inline(always)] // As for MPIX_Comm_agree.
 pub unsafe fn comm_create_keyval<A: Abi>(
     comm_copy_attr_fn: *const c_void,
     comm_delete_attr_fn: *const c_void,
@@ -130,6 +131,7 @@ pub unsafe fn comm_create_keyval<A: Abi>(
 ///
 /// # Safety
 /// As for the C function.
+#[inline(always)] // As for MPIX_Comm_agree.
 pub unsafe fn keyval_create<A: Abi>(
     copy_fn: *const c_void,
     delete_fn: *const c_void,
@@ -144,6 +146,7 @@ pub unsafe fn keyval_create<A: Abi>(
 ///
 /// # Safety
 /// As for the C function.
+#[inline(always)] // As for MPIX_Comm_agree.
 pub unsafe fn type_create_keyval<A: Abi>(
     type_copy_attr_fn: *const c_void,
     type_delete_attr_fn: *const c_void,
@@ -283,6 +286,7 @@ fn address_of<A: Abi>(keyval: i32, value: i32) -> *mut c_void {
 ///
 /// # Safety
 /// As for the C function.
+#[inline(always)] // As for MPIX_Comm_agree.
 pub unsafe fn win_create_keyval<A: Abi>(
     win_copy_attr_fn: *const c_void,
     win_delete_attr_fn: *const c_void,

@@ -13,6 +13,7 @@ use crate::entry::{self, CHandle};
 ///
 /// # Safety
 /// As for the C function.
+#[inline(always)] // So that the procedure stays on the stack, where reports find its name.
 pub unsafe fn mpix_comm_agree<A: Abi>(comm: CHandle<A>, flag: *mut c_int) -> c_int {
     entry::enter::<A>("MPIX_Comm_agree", entry::on_comm::<A>(comm), || {
         let place = argument::place(flag, "flag")?;

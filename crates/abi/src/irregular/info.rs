@@ -133,6 +133,7 @@ pub unsafe fn session_get_nth_pset<A: Abi>(
 ///
 /// # Safety
 /// As for the C function.
+#[inline(always)] // As for MPIX_Comm_agree.
 pub unsafe fn info_create_env<A: Abi>(argc: c_int, argv: *mut *mut c_char, info: *mut CHandle<A>) -> c_int {
     entry::any_time::<A>("MPI_Info_create_env", Scope::Process, || {
         let place = HandlePlace::<A>::at(info, "info")?;

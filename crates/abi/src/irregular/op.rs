@@ -23,6 +23,7 @@ const MOST: i64 = c_int::MAX as i64;
 ///
 /// # Safety
 /// As for the C function.
+#[inline(always)] // As for MPIX_Comm_agree.
 pub unsafe fn op_create<A: Abi, N: Number>(user_fn: *const c_void, commute: c_int, op: *mut CHandle<A>) -> c_int {
     entry::enter::<A>("MPI_Op_create", Scope::Process, || {
         let place = argument::place(op, "op")?;

@@ -30,6 +30,7 @@ type FortranCancel = unsafe extern "C-unwind" fn(*mut c_void, *mut c_int, *mut c
 ///
 /// # Safety
 /// As for the C function.
+#[inline(always)] // As for MPIX_Comm_agree.
 pub unsafe fn grequest_start<A: Abi>(
     query_fn: *const c_void,
     free_fn: *const c_void,

@@ -47,6 +47,7 @@ unsafe fn weights_mut<'a, A: Abi>(pointer: *mut c_int, length: usize, name: &str
 ///
 /// # Safety
 /// As for the C function.
+#[inline(always)] // As for MPIX_Comm_agree.
 pub unsafe fn dist_graph_create<A: Abi>(
     comm_old: CHandle<A>,
     n: c_int,
@@ -84,6 +85,7 @@ pub unsafe fn dist_graph_create<A: Abi>(
 ///
 /// # Safety
 /// As for the C function.
+#[inline(always)] // As for MPIX_Comm_agree.
 pub unsafe fn dist_graph_create_adjacent<A: Abi>(
     comm_old: CHandle<A>,
     indegree: c_int,

@@ -56,6 +56,7 @@ pub fn boot() -> Result<()> {
 /// What the launcher put into our environment, or told us.
 struct Invitation {
     nonce: Nonce,
+    node: u32,
     rank: u32,
     appnum: i32,
     /// Another launcher than our `mpiexec` has started us.
@@ -83,6 +84,7 @@ fn invitation() -> Result<Option<Invitation>> {
             *SESSION.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = session;
             Invitation {
                 nonce: place.nonce,
+                node: 0,
                 rank: place.rank,
                 appnum: place.appnum as i32,
                 by_other: true,
@@ -94,6 +96,7 @@ fn invitation() -> Result<Option<Invitation>> {
     let rank = number("ISTHMUS_RANK").ok_or_else(|| Error::Boot("ISTHMUS_RANK is missing or not a number".into()))?;
     Ok(Some(Invitation {
         nonce,
+        node: number("ISTHMUS_NODE").unwrap_or(0),
         rank,
         appnum: number("ISTHMUS_APPNUM").unwrap_or(0) as i32,
         by_other: false,
@@ -143,8 +146,8 @@ fn ask(invitation: &Invitation) -> Result<Option<Place>> {
         true => "the first rank of each node has started mpiexec --guests there: is it still running?",
     };
     let failed = |what: &str, error: &dyn std::fmt::Display| Error::Boot(format!("{what}: {error} ({hint})"));
-    let lifeline =
-        socket::connect(&invitation.nonce.socket_name()).map_err(|error| failed("no answer from mpiexec", &error))?;
+    let name = invitation.nonce.socket_name(invitation.node);
+    let lifeline = socket::connect(&name).map_err(|error| failed("no answer from mpiexec", &error))?;
     let hello = ToLauncher::Hello {
         rank: invitation.rank,
         pid: process::id(),

@@ -2,6 +2,7 @@
 //! share no memory, agrees by its launcher, which knows all failures of the job in their order.
 
 use isthmus_shm::agreement::{self, Board, Contribution, Decision};
+use isthmus_shm::slot::Cause;
 
 use crate::membership::control::{self, Combine, ToLauncher};
 use crate::membership::{failures, launcher};
@@ -80,7 +81,7 @@ impl Consensus {
     /// The decision of the turn that we contributed to last, once there is one.
     pub fn decision(&self, inside: &mut Entered) -> Option<Agreed> {
         let agreed = match self.board {
-            Some(board) => self.decide(inside, board)?,
+            Some(board) => self.decide(inside, board).or_else(|| self.say(inside, board))?,
             None => inside.engine().membership.decisions.remove(&(self.key, self.turn))?,
         };
         inside.learn_of(agreed.failures);
@@ -93,6 +94,14 @@ impl Consensus {
             let engine = inside.engine();
             board.leave(self.me, |member| engine.has_failed(self.members[member].0));
         }
+    }
+
+    /// Say which member the decision waits for, for people who ask.
+    fn say(&self, inside: &mut Entered, board: Board<'_>) -> Option<Agreed> {
+        let engine = inside.engine();
+        let awaited = board.awaited(self.turn, |member| engine.has_failed(self.members[member].0))?;
+        inside.waits_for(Cause::Comes(self.members[awaited].0));
+        None
     }
 
     fn decide(&self, inside: &mut Entered, board: Board<'_>) -> Option<Agreed> {

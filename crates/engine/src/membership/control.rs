@@ -8,7 +8,7 @@
 //!
 //! | variable | meaning |
 //! |---|---|
-//! | `ISTHMUS_JOB` | 32 hexadecimal digits: the job's nonce, of which the socket's name is derived: `\0isthmus-<16 digits>` |
+//! | `ISTHMUS_JOB`, `ISTHMUS_NODE` | 32 hexadecimal digits: the job's nonce; the node's number: the socket's name is derived of both: `\0isthmus-<16 digits>` |
 //! | `ISTHMUS_RANK`, `ISTHMUS_SIZE` | rank in the job, number of ranks |
 //! | `ISTHMUS_APPNUM` | index of the command in an MPMD job |
 
@@ -49,9 +49,13 @@ impl Nonce {
         Proof(self.derive(purpose)[..16].try_into().expect("there are 32 bytes"))
     }
 
-    /// The abstract socket's name, without the leading zero byte. Everybody may read the names of sockets: it is derived from the nonce.
-    pub fn socket_name(&self) -> String {
-        let name = self.derive("socket");
+    /// The abstract socket's name on a node of the job, without the leading zero byte. Two nodes may be one machine under two names. Everybody
+    /// may read the names of sockets: it is derived from the nonce.
+    pub fn socket_name(&self, node: u32) -> String {
+        let name = match node {
+            0 => self.derive("socket"),
+            _ => self.derive(&format!("socket of node {node}")),
+        };
         let digits: String = name[..8].iter().map(|byte| format!("{byte:02x}")).collect();
         format!("isthmus-{digits}")
     }
@@ -376,7 +380,8 @@ mod tests {
     fn what_is_derived_tells_nothing_of_the_nonce() {
         let nonce = Nonce::parse("000102030405060708090a0b0c0d0eff").expect("32 digits");
         let digits = nonce.to_string();
-        let name = nonce.socket_name();
+        let name = nonce.socket_name(0);
+        assert_ne!(name, nonce.socket_name(1));
         assert!(
             !name.contains(&digits[..8]) && !name.contains(&digits[16..24]),
             "{name}"

@@ -2,6 +2,7 @@
 
 use std::os::fd::OwnedFd;
 
+use isthmus_os::clock;
 use isthmus_shm::segment::Failure;
 use isthmus_shm::{Segment, segment};
 
@@ -40,9 +41,9 @@ impl Overview {
         self.0.slot(rank).endures()
     }
 
-    /// What a rank has waited for, for long.
+    /// What a rank has waited for, for long, or tests for again and again.
     pub fn awaited(&self, rank: u32) -> Option<Awaits> {
-        self.0.slot(rank).awaited()
+        self.0.slot(rank).awaited(clock::now())
     }
 
     /// A rank has said how it is reached from other nodes: tell those of this one.

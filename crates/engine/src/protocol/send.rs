@@ -104,7 +104,7 @@ impl Engine {
         }
         counters::EAGER_SENT.add(1);
         counters::EAGER_BYTES.add(message.length as u64);
-        let op = self.new_send(Stage::Queued, to, message.context, message.buffer, message.length)?;
+        let op = self.new_send(Stage::Queued, to, message)?;
         let (wrote, whole) = self.outbound(to)?.begin(op, message);
         if wrote {
             self.channels.ring(to);
@@ -131,7 +131,7 @@ impl Engine {
     /// Offer the message; the receiver fetches it, or asks for it through the ring. `block`: it lies in one.
     #[cold]
     pub(super) fn announce(&mut self, to: u32, message: Message, block: Option<InBlock>) -> Result<u32> {
-        let op = self.new_send(Stage::Offered, to, message.context, message.buffer, message.length)?;
+        let op = self.new_send(Stage::Offered, to, message)?;
         match self.offer(op, message, block) {
             Ok(announcement) => self.outbound(to)?.push(announcement),
             Err(error) => {
@@ -200,10 +200,11 @@ impl Engine {
         true
     }
 
-    fn new_send(&mut self, stage: Stage, to: u32, context: ContextId, buffer: Buffer, length: usize) -> Result<u32> {
-        let op = self.ops.allocate(stage, buffer, length)?;
+    fn new_send(&mut self, stage: Stage, to: u32, message: Message) -> Result<u32> {
+        let op = self.ops.allocate(stage, message.buffer, message.length)?;
         self.ops[op].to = to;
-        self.ops[op].context = context;
+        self.ops[op].context = message.context;
+        self.ops[op].tag = Some(message.envelope.tag);
         self.ops[op].descriptor = None;
         self.ops[op].outcome = Default::default();
         Ok(op)
@@ -246,7 +247,16 @@ impl Engine {
             );
             return Ok(None);
         }
-        let op = self.new_send(Stage::Loopback, self.me, posting.context, buffer, length)?;
+        let message = Message {
+            context: posting.context,
+            envelope: Envelope {
+                tag: posting.tag,
+                source: posting.source,
+            },
+            buffer,
+            length,
+        };
+        let op = self.new_send(Stage::Loopback, self.me, message)?;
         self.keep(
             key,
             Unexpected::Loopback {

@@ -62,6 +62,8 @@ impl Supervisor<'_> {
         let (mut waiting, mut stopped, mut others) = (0, 0, 0);
         for index in 0..self.ranks.len() {
             match self.doing(index) {
+                // It may compute in between.
+                Some((_, Doing::Waits(awaits))) if awaits.tests => others += 1,
                 Some((_, Doing::Waits(awaits))) => {
                     least = least.min(now.saturating_sub(Duration::from_millis(awaits.since)));
                     waiting += 1;
@@ -155,7 +157,11 @@ fn describe(doing: &Doing) -> String {
             };
             let now = clock::now();
             let seconds = now.saturating_sub(Duration::from_millis(awaits.since)).as_secs_f64();
-            format!("has waited{call} for {seconds:.1} s{}", describe_cause(awaits.cause))
+            let cause = describe_cause(awaits.cause);
+            match awaits.tests {
+                false => format!("has waited{call} for {seconds:.1} s{cause}"),
+                true => format!("has tested{call} without success for {seconds:.1} s{cause}"),
+            }
         }
     }
 }

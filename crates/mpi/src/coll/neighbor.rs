@@ -13,6 +13,7 @@ use isthmus_twice::twice;
 
 use super::arguments;
 use super::check::Terms;
+use crate::constants::PROC_NULL;
 use crate::counts::Counts;
 use crate::datatype::{Datatype, Type};
 use crate::error::Result;
@@ -98,16 +99,21 @@ async unsafe fn run<'a>(
     Ok(())
 }
 
-/// A buffer of `blocks` blocks of `count` elements each; the first of them. Without blocks it may be anything.
+/// Does a block belong to a process? The others are not looked at.
+fn has_process(neighbor: i32) -> bool {
+    neighbor != PROC_NULL
+}
+
+/// A buffer of a block of `count` elements for each neighbor; the first of them. Without neighbors it may be anything.
 fn equal_blocks(
     name: &str,
     buffer: *const c_void,
     count: i64,
     datatype: Handle<Datatype>,
-    blocks: usize,
+    neighbors: &[i32],
 ) -> Result<Elements<'static>> {
-    let most = if blocks == 0 { 0 } else { i64::MAX };
-    let count = count.min(most);
+    let is_used = count < 0 || neighbors.iter().copied().any(has_process);
+    let count = if is_used { count } else { 0 };
     arguments::buffer(name, buffer, count, datatype.resolve_for(count, "datatype")?)
 }
 
@@ -118,9 +124,14 @@ fn blocks<'a>(
     counts: Counts<'a>,
     displacements: Counts<'a>,
     datatype: Handle<Datatype>,
+    neighbors: &[i32],
 ) -> Result<(&'static Type, impl Fn(usize) -> Elements<'static> + use<'a>)> {
     check_counts(name, counts)?;
-    let largest = counts.iter().max().unwrap_or(0);
+    let used = counts
+        .iter()
+        .zip(neighbors)
+        .filter(|(_, neighbor)| has_process(**neighbor));
+    let largest = used.map(|(count, _)| count).max().unwrap_or(0);
     let all = arguments::buffer(name, buffer, largest, datatype.resolve_for(largest, "datatype")?)?;
     Ok((all.datatype, move |block| {
         all.at(displacements.get(block), counts.get(block))
@@ -134,11 +145,12 @@ fn typed_blocks(
     counts: Counts<'_>,
     displacements: Counts<'_>,
     datatypes: &[Handle<Datatype>],
+    neighbors: &[i32],
 ) -> Result<Vec<Elements<'static>>> {
     check_counts(name, counts)?;
     let block = |(i, datatype): (usize, &Handle<Datatype>)| {
         let place = buffer.wrapping_byte_offset(displacements.get(i) as isize);
-        let count = counts.get(i);
+        let count = if has_process(neighbors[i]) { counts.get(i) } else { 0 };
         arguments::buffer(name, place, count, datatype.resolve_for(count, "datatype")?)
     };
     datatypes.iter().enumerate().map(block).collect()

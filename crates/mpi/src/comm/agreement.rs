@@ -5,12 +5,13 @@
 
 use std::ffi::CStr;
 
-use isthmus_engine::ContextId;
+use isthmus_engine::{ContextId, enter};
 
 use super::Comm;
 use crate::constants::{MAX_STRINGTAG_LEN, TAG_UB};
 use crate::error::Result;
 use crate::fail;
+use crate::liveness::check_revoked;
 use crate::p2p::internal::{exchange_bytes, recv_bytes, send_bytes};
 
 /// The tag of agreements among all members of a communicator, on its collective context.
@@ -23,6 +24,8 @@ pub fn tagged(tag: i32) -> i32 {
 
 /// Every member's words, by rank. Called by all members of an intracommunicator, with the same tag.
 pub fn gather<const N: usize>(comm: &Comm, context: ContextId, tag: i32, own: [u32; N]) -> Result<Vec<[u32; N]>> {
+    // A member alone sends nothing, which would fail.
+    check_revoked(&mut enter(), context)?;
     let (size, rank) = (comm.size(), comm.rank());
     let width = N * size_of::<u32>();
     // Blocks of the ranks from ours on.

@@ -5,18 +5,16 @@ use std::collections::BTreeMap;
 
 use isthmus_engine::enter;
 
-use crate::attribute::Cached;
+use crate::attribute::keyval_of_site;
 use crate::check::{self, sites};
 use crate::coll::check::{next_tag, report};
 use crate::comm::{COMM_WORLD, Comm};
-use crate::datatype::Datatype;
 use crate::error::Result;
 use crate::handle::{Handle, Kind, Object, decompose};
 use crate::ledger;
 use crate::p2p::internal::{recv_bytes, send_bytes};
 use crate::process::{life, me};
 use crate::status::rank_in;
-use crate::win::Win;
 use crate::{liveness, request};
 
 /// Kinds of objects that the program has to free, by their numbers in handles.
@@ -84,9 +82,6 @@ fn lines() -> Vec<String> {
     let mut lines = requests();
     lines.extend(messages());
     lines.extend(objects());
-    lines.extend(keyvals::<Comm>());
-    lines.extend(keyvals::<Datatype>());
-    lines.extend(keyvals::<Win>());
     if lines.len() > MOST_LINES {
         let more = lines.len() - MOST_LINES;
         lines.truncate(MOST_LINES);
@@ -125,10 +120,8 @@ fn requests() -> Vec<String> {
 fn objects() -> Vec<String> {
     let noun_of = |raw: u32| {
         let kind = decompose(raw).0;
-        OBJECTS
-            .iter()
-            .find(|(one, _)| *one as u32 == kind)
-            .map(|(_, noun)| *noun)
+        let object = OBJECTS.iter().find(|(one, _)| *one as u32 == kind);
+        object.map(|(_, noun)| *noun).or_else(|| keyval_of_site(raw))
     };
     let live = sites::left(|raw| noun_of(raw).is_some()).into_iter();
     by_place(live.filter_map(|(raw, site)| Some((noun_of(raw)?, "freed", site))))
@@ -146,11 +139,6 @@ fn by_place(live: impl Iterator<Item = (&'static str, &'static str, usize)>) -> 
     }
     let text = |((noun, done, place), count)| line(count, noun, &format!(" of {place}"), done);
     counts.into_iter().map(text).collect()
-}
-
-fn keyvals<T: Cached>() -> Option<String> {
-    let live = T::keyvals().live();
-    (live > 0).then(|| line(live, "keyval", &format!(" for {}", T::NAME), "freed"))
 }
 
 /// Messages that have come. Those of all others have, since all have come to the end.

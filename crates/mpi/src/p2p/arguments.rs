@@ -48,6 +48,8 @@ pub struct Incoming<'a> {
 pub enum Source {
     /// `MPI_PROC_NULL`.
     Nobody,
+    /// `MPI_MESSAGE_NO_PROC`, which has no communicator.
+    NoMessage,
     /// `MPI_ANY_SOURCE`.
     Any,
     /// One process.
@@ -155,7 +157,7 @@ impl<'a> Incoming<'a> {
         datatype.check_apart("buf", count)?;
         Ok(Self {
             bytes: span(buf, count, datatype)?,
-            from: message.map_or(Source::Nobody, Source::Matched),
+            from: message.map_or(Source::NoMessage, Source::Matched),
             context: ContextId(0),
             tag: None,
             buf: buf.cast(),

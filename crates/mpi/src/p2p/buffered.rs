@@ -15,6 +15,7 @@ use crate::datatype::{Datatype, check_host};
 use crate::error::Result;
 use crate::fail;
 use crate::handle::Handle;
+use crate::liveness::check_revoked;
 use crate::process::SessionId;
 use crate::request::{Look, Operation, Request, Work, launch};
 use crate::session::Session;
@@ -148,7 +149,7 @@ pub(super) fn owners(comm: &Comm) -> [Owner; 3] {
 /// The buffer must be readable where the datatype says.
 pub(super) unsafe fn start(outgoing: &Outgoing<'_>, users: [Owner; 3], inside: &mut Entered) -> Result<Work> {
     if outgoing.to.is_none() {
-        return Ok(Work::Complete);
+        return check_revoked(inside, outgoing.posting.context).map(|()| Work::Complete);
     }
     let owner = find_room(inside, outgoing, users)?;
     // SAFETY: the caller's promise.

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::{Arc, OnceLock, Weak};
 
-use isthmus_engine::{ContextId, Entered, Guarded, Mode, Peer, Posting, enter, fault_events};
+use isthmus_engine::{Cause, ContextId, Entered, Guarded, Mode, Peer, Posting, enter, fault_events};
 
 use super::staging::{Arriving, Leaving};
 use super::{Incoming, Outgoing, Source, buffered};
@@ -22,7 +22,7 @@ use crate::error::{Error, Result, room};
 use crate::handle::Handle;
 use crate::info::Info;
 use crate::ledger::{self, Given};
-use crate::request::{self, Look, Operation, REQUEST_NULL, Request, Work, prepare_again, with_work};
+use crate::request::{self, Look, Operation, REQUEST_NULL, Request, Work, prepare_again, try_now, with_work};
 use crate::status::Status;
 use crate::{fail, liveness};
 
@@ -227,7 +227,7 @@ pub unsafe fn precv_init(
     let from = match incoming.from {
         Source::Peer(peer) => Some(peer),
         Source::Nobody => None,
-        Source::Any | Source::Matched(_) => {
+        Source::Any | Source::Matched(_) | Source::NoMessage => {
             return Err(fail!(Rank, "source=MPI_ANY_SOURCE in partitioned communication"));
         }
     };
@@ -309,7 +309,8 @@ impl Sending {
 }
 
 impl Operation for Sending {
-    fn restart(&mut self, _inside: &mut Entered) -> Result<()> {
+    fn restart(&mut self, inside: &mut Entered) -> Result<()> {
+        liveness::check_revoked(inside, self.outgoing.posting.context)?;
         self.ready.fill(false);
         for (group, part) in self.parts.iter_mut().enumerate() {
             *part = Part::Missing(self.groups.partitions_of(group));
@@ -422,6 +423,7 @@ impl Receiving {
 
 impl Operation for Receiving {
     fn restart(&mut self, inside: &mut Entered) -> Result<()> {
+        liveness::check_revoked(inside, self.incoming.context)?;
         self.arriving = None;
         self.failed = None;
         self.advance(inside);
@@ -438,13 +440,18 @@ impl Operation for Receiving {
         {
             self.failed = Some(error);
         }
-        if self.arriving.is_none() && fault_events() > 0 && inside.has_failed(from) {
-            self.failed = Some(liveness::failed(from));
+        if self.arriving.is_none() && self.failed.is_none() && fault_events() > 0 {
+            let gone = inside.has_failed(from).then(|| liveness::failed(from));
+            self.failed = gone.or_else(|| liveness::check_revoked(inside, self.incoming.context).err());
         }
         match &mut self.arriving {
             _ if self.failed.as_ref().is_some_and(Error::is_failure) => Look::PeerFailed,
             _ if self.failed.is_some() => Look::Complete,
-            None => Look::Pending,
+            None => {
+                let messages = self.incoming.context.0 & !1;
+                inside.waits_for(Cause::Receives(Some(from.0), Some(self.user_tag), messages));
+                Look::Pending
+            }
             Some(arriving) => all(arriving.iter_mut().map(|part| part.advance(inside))),
         }
     }
@@ -542,9 +549,7 @@ pub fn parrived(request: Handle<Request>, partition: i32) -> Result<bool> {
     if request == REQUEST_NULL {
         return Ok(true);
     }
-    let mut inside = enter();
-    inside.poll();
-    with_work(&mut inside, request, |work, inside| {
+    let look = |work: &mut Work, inside: &mut Entered| {
         if let Work::Persistent(persistent) = work
             && persistent.current.is_none()
         {
@@ -562,5 +567,12 @@ pub fn parrived(request: Handle<Request>, partition: i32) -> Result<bool> {
         }
         // A failure is for the call that completes the request.
         Ok(receiving.has_arrived(inside, partition as usize))
-    })?
+    };
+    let arrived = try_now(&mut enter(), |inside| {
+        match with_work(inside, request, look).and_then(|arrived| arrived) {
+            Ok(false) => None,
+            arrived => Some(arrived),
+        }
+    });
+    arrived.unwrap_or(Ok(false))
 }

@@ -13,6 +13,7 @@ use crate::completion::{received, sent};
 use crate::datatype::Datatype;
 use crate::error::Result;
 use crate::fail;
+use crate::liveness::check_revoked;
 use crate::request::{Look, Operation, Plain, UserCode, Work};
 use crate::status::Status;
 
@@ -152,7 +153,7 @@ impl<'a> Outgoing<'a> {
     #[inline(never)]
     pub(super) fn begin_copy(&self, inside: &mut Entered, copy: Vec<u8>) -> Result<Started> {
         let Some(to) = self.to else {
-            return Ok(Started::NONE);
+            return check_revoked(inside, self.posting.context).map(|()| Started::NONE);
         };
         // SAFETY: the transfer owns the copy, and keeps it until the operation is complete.
         let op = unsafe { inside.send(self.mode, to, self.posting, copy.as_ptr(), copy.len()) }?;
@@ -205,7 +206,7 @@ impl<'a> Outgoing<'a> {
         match self.to {
             // SAFETY: the caller's promise.
             Some(to) => Ok(unsafe { inside.send_scattered(self.mode, to, self.posting, elements, self.bytes) }?),
-            None => Ok(None),
+            None => check_revoked(inside, self.posting.context).map(|()| None),
         }
     }
 
@@ -301,7 +302,8 @@ impl<'a> Incoming<'a> {
         let from = match self.from {
             Source::Peer(peer) => Some(peer),
             Source::Any => None,
-            Source::Nobody => return Ok(None),
+            Source::Nobody => return check_revoked(inside, self.context).map(|()| None),
+            Source::NoMessage => return Ok(None),
             // SAFETY: the caller's promise.
             Source::Matched(message) => unsafe {
                 return Ok(Some(inside.receive_matched_scattered(message, elements, self.bytes)?));

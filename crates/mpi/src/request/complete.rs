@@ -154,6 +154,10 @@ pub(crate) fn try_now<T>(inside: &mut Entered, mut ready: impl FnMut(&mut Entere
             break;
         }
     }
+    if found.is_none() {
+        return inside.found_nothing(ready);
+    }
+    inside.found();
     found
 }
 

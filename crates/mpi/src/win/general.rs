@@ -15,6 +15,7 @@ use crate::constants::{MODE_NOCHECK, MODE_NOPUT, MODE_NOSTORE};
 use crate::error::Result;
 use crate::fail;
 use crate::group::Group;
+use crate::request::try_now;
 
 /// `MPI_Win_post`: the members of `group` may access our memory. Does not block.
 pub fn win_post(group: &Group, assert: i32, win: &Win) -> Result<()> {
@@ -112,8 +113,12 @@ pub fn win_wait(win: &Win) -> Result<()> {
 pub fn win_test(win: &Win) -> Result<bool> {
     let wanted = exposed(win, "MPI_Win_test")?;
     let mut inside = enter();
-    inside.poll();
-    let over = win.look(&mut inside, &wanted, |origin| win.own.part.completes(win.plan, origin));
+    let look = |inside: &mut Entered| match win.look(inside, &wanted, |origin| win.own.part.completes(win.plan, origin))
+    {
+        Ok(false) => None,
+        over => Some(over),
+    };
+    let over = try_now(&mut inside, look).unwrap_or(Ok(false));
     drop(inside);
     if !matches!(over, Ok(false)) {
         rma::finish_left();
