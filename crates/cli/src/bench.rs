@@ -9,9 +9,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use clap::{Args, Subcommand};
-use isthmus_os::{cma_probe, cpu, interrupt, topology};
+use isthmus_os::{cpu, interrupt, topology};
 
-use crate::doctor;
 use crate::prefix::Prefix;
 use crate::show;
 
@@ -41,6 +40,7 @@ mod report;
 mod rules;
 mod samples;
 mod series;
+mod share;
 mod shmem;
 mod size;
 mod table;
@@ -51,8 +51,8 @@ mod workshop;
 use exchange::{Exchange, Neighbours};
 use experiment::Experiment;
 use library::{Library, Name};
-use paper::{Made, Measured, Paper};
 use record::Record;
+use share::Share;
 use size::Size;
 use table::Table;
 use workshop::Workshop;
@@ -100,7 +100,7 @@ struct Options {
     /// (isthmus-NAME.html, unless --html says otherwise); `all`: every paper
     #[arg(long, value_name = "NAME")]
     paper: Option<paper::Name>,
-    /// Divide so many minutes over the figures of --paper
+    /// Divide so many minutes over the figures of --paper; what does not fit is named on the pages
     #[arg(long, value_name = "N", requires = "paper", conflicts_with_all = ["seconds", "launches", "quick"], value_parser = seconds)]
     minutes: Option<f64>,
     /// Write the verdicts on the claims of --paper to FILE, as Markdown
@@ -378,7 +378,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 
     let mut tables = Vec::new();
     for experiment in &experiments {
-        let table = series::measure(experiment, &libraries, &workshop)?;
+        let table = series::measure(experiment, &libraries, &workshop, Share::UNLIMITED)?;
         println!("{}{}", table.text(), judge::lines(&table));
         tables.push(table);
         // After each experiment: what was measured is not lost if the next is interrupted.
@@ -387,8 +387,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Measure the figures of papers, and write each page after each of its figures. A number that should be there and is not is told on the page, and
-/// by the exit code; after SIGINT or SIGTERM the pages have what is there.
+/// The papers that the user names, in the way that the user wants.
 fn run_papers(
     name: paper::Name,
     options: &Options,
@@ -396,122 +395,26 @@ fn run_papers(
     workshop: &Workshop,
     cpus: &str,
 ) -> Result<ExitCode> {
-    ensure!(options.json.is_none(), "--paper writes no JSON");
     ensure!(
         options.html.is_none() || name != paper::Name::All,
         "--html names one file, and --paper all makes a page for each paper (isthmus-NAME.html)"
     );
     let mut papers = name.papers();
-    let file = |paper: &Paper| {
-        let default = PathBuf::from(format!("isthmus-{}.html", paper.name));
-        options.html.clone().unwrap_or(default)
-    };
-    for place in papers.iter().map(file).chain(options.summary.clone()) {
-        try_to_write(&place)?;
-    }
     for figure in papers.iter_mut().flat_map(|paper| &mut paper.figures) {
         let experiments = std::mem::take(&mut figure.experiments).into_iter();
         figure.experiments = experiments.map(|experiment| options.apply(experiment)).collect();
     }
-    if let Some(minutes) = options.minutes {
-        paper::divide(&mut papers, Duration::from_secs_f64(60.0 * minutes));
-    }
-    let others = others();
-    if !others.is_empty() {
-        eprintln!("isthmus: {others}");
-    }
-    eprintln!(
-        "isthmus: this takes about {:.1} minutes",
-        paper::estimate(&papers).as_secs_f64() / 60.0
-    );
-    let price = cma_probe::siblings().is_ok().then(isthmus_engine::single_copy_price);
-    let mut all = Vec::new();
-    let steps = papers
-        .iter()
-        .flat_map(|paper| &paper.figures)
-        .map(|figure| figure.experiments.len())
-        .sum();
-    let bar = series::bar(steps);
-    for paper in &papers {
-        let mut made = Made {
-            paper,
-            figures: vec![],
-            price,
-            others: others.clone(),
-        };
-        for figure in &paper.figures {
-            if interrupt::noted() {
-                break;
-            }
-            println!("{}", figure.title);
-            made.figures.push(measure_figure(figure, libraries, workshop, &bar));
-            let file = file(paper);
-            fs::write(&file, paper::page(&made, cpus)?).with_context(|| format!("cannot write {}", file.display()))?;
-        }
-        println!("{}", paper::text(&made));
-        println!("{}", file(paper).display());
-        all.push(made);
-    }
-    bar.finish_and_clear();
-    if let Some(file) = &options.summary {
-        let machine = topology::model().unwrap_or_else(|| "unknown processor".to_owned());
-        let machine = format!("{machine}, {} CPUs", cpus.split(',').count());
-        fs::write(file, paper::markdown(&all, &machine)).with_context(|| format!("cannot write {}", file.display()))?;
-    }
-    let holes: usize = all.iter().flat_map(|made| &made.figures).map(Measured::holes).sum();
-    if interrupt::noted() {
-        eprintln!("isthmus: interrupted; the pages have what is there");
-        return Ok(ExitCode::FAILURE);
-    }
-    if holes > 0 {
-        eprintln!("isthmus: {holes} numbers are missing; the pages say which and why");
-        return Ok(ExitCode::FAILURE);
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Measure the experiments of one figure, and print their tables.
-fn measure_figure<'a>(
-    figure: &'a paper::Figure,
-    libraries: &[Library],
-    workshop: &Workshop,
-    bar: &indicatif::ProgressBar,
-) -> Measured<'a> {
-    let mut measured = Measured::default();
-    for experiment in &figure.experiments {
-        match series::measure(experiment, libraries, workshop) {
-            Ok(table) => {
-                println!("{}{}", table.text(), judge::lines(&table));
-                measured.tables.push(table);
-            }
-            Err(_) if interrupt::noted() => break,
-            // One experiment that cannot be had does not end the others.
-            Err(error) => {
-                let reason = format!("{} is left out: {error:#}", experiment.name);
-                eprintln!("isthmus: {reason}");
-                match error.is::<series::Lacked>() {
-                    true => measured.lacked.push(reason),
-                    false => measured.left_out.push(reason),
-                }
-            }
-        }
-        bar.inc(1);
-    }
-    measured
-}
-
-/// What other processes do on the CPUs that are measured on; empty: nothing to speak of.
-fn others() -> String {
-    let Some(busy) = doctor::busy_by_others().filter(|busy| *busy > doctor::MUCH) else {
-        return String::new();
+    let job = paper::Job {
+        papers,
+        time: options.minutes.map(|minutes| Duration::from_secs_f64(60.0 * minutes)),
+        html: options.html.as_deref(),
+        summary: options.summary.as_deref(),
+        json: options.json.as_deref(),
+        libraries,
+        workshop,
+        cpus,
     };
-    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let load: Vec<&str> = load.split_whitespace().take(3).collect();
-    format!(
-        "Other processes kept {busy:.1} of {} CPUs busy when this run began (load average {}): its times say little.",
-        cpu::affinity().len(),
-        load.join(", ")
-    )
+    job.run()
 }
 
 /// Fails where `file` cannot be written; what is in it stays until there are results.

@@ -10,16 +10,19 @@ mod limic;
 pub(super) mod mechanisms;
 mod nemesis;
 mod page;
+mod record;
 mod rma;
+mod run;
 mod shiba;
 mod summary;
 
 use clap::ValueEnum;
 
-pub use budget::{divide, estimate};
+use budget::{Clock, divide, estimate};
 use claim::Claim;
-pub use page::{Made, Measured, page};
-pub use summary::{markdown, text};
+use page::{Made, Measured, page};
+pub use run::Job;
+use summary::{markdown, text};
 
 use super::experiment::Experiment;
 

@@ -6,14 +6,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::rc::Rc;
-use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
 use super::experiment::Model;
 use super::library::Library;
 use super::nodes::Nodes;
-use super::process::{self, Finished, SILENCE_LIMIT};
+use super::process::{self, Finished, Limits, SILENCE_LIMIT};
 use crate::prefix::Prefix;
 
 /// A program, its compiler, and further flags.
@@ -52,7 +51,7 @@ impl Workshop {
     }
 
     /// Run an MPI program on `ranks` ranks of `library`. Whether it ended well is for the caller to see; that it runs on
-    /// another library is an error. `silence_limit`: see [`process::run`].
+    /// another library is an error.
     pub fn run(
         &self,
         library: &Library,
@@ -60,14 +59,14 @@ impl Workshop {
         program: &str,
         model: Option<Model>,
         arguments: &[String],
-        silence_limit: Duration,
+        limits: Limits,
     ) -> Result<Finished> {
         let wrapper = library.wrapper.as_ref().unwrap_or(&self.mpicc);
         let program = self.compile(program, wrapper, model.map_or(&[], |model| model.flags))?;
         let mut command = library.command(ranks, &program, arguments);
         command.env("ISTHMUS_BENCH_CPUS", &self.cpus);
         let neighbour = library.start_neighbour(ranks, &program, || self.compile("neighbour", &c_compiler(), &[]))?;
-        let mut finished = process::run(command, &self.directory, silence_limit)?;
+        let mut finished = process::run(command, &self.directory, limits)?;
         if let Some(neighbour) = neighbour {
             let printed = neighbour
                 .end()
@@ -88,7 +87,7 @@ impl Workshop {
     pub fn run_floors(&self, arguments: &[String]) -> Result<Finished> {
         let mut command = Command::new(self.compile("floors", &c_compiler(), &[])?);
         command.args(arguments).env("ISTHMUS_BENCH_CPUS", &self.cpus);
-        process::run(command, &self.directory, SILENCE_LIMIT)?.well()
+        process::run(command, &self.directory, Limits::silence(SILENCE_LIMIT))?.well()
     }
 
     /// So many nodes, with links like this.
@@ -115,7 +114,7 @@ impl Workshop {
             .args(nodes.floors())
             .args(arguments)
             .env("ISTHMUS_BENCH_CPUS", &self.cpus);
-        process::run(command, &self.directory, SILENCE_LIMIT)?.well()
+        process::run(command, &self.directory, Limits::silence(SILENCE_LIMIT))?.well()
     }
 
     /// Run the loop on bare libfabric between two nodes.
@@ -126,7 +125,7 @@ impl Workshop {
             .args(nodes.floors())
             .args(arguments)
             .env("ISTHMUS_BENCH_CPUS", &self.cpus);
-        process::run(command, &self.directory, SILENCE_LIMIT)?.well()
+        process::run(command, &self.directory, Limits::silence(SILENCE_LIMIT))?.well()
     }
 
     /// Compile once, with `compiler` and these flags.
@@ -142,7 +141,7 @@ impl Workshop {
         command.args(["-O3", "-pthread", "-o"]).arg(&path);
         command.arg(self.sources.join(program).with_extension("c"));
         command.args(flags).arg("-lm");
-        process::run(command, &self.directory, SILENCE_LIMIT)?.well()?;
+        process::run(command, &self.directory, Limits::silence(SILENCE_LIMIT))?.well()?;
         self.compiled.borrow_mut().insert(key, path.clone());
         Ok(path)
     }

@@ -120,6 +120,18 @@ pub enum Outcome {
     Unknown,
 }
 
+impl Outcome {
+    /// As programs read it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Outcome::Reproduced => "reproduced",
+            Outcome::Less => "less",
+            Outcome::Not => "not reproduced",
+            Outcome::Unknown => "unknown",
+        }
+    }
+}
+
 /// The verdict on a claim.
 pub struct Verdict {
     /// What became of it.

@@ -34,12 +34,20 @@ pub struct Measured<'a> {
     pub left_out: Vec<String>,
     /// Experiments for which the machine lacks something, and what.
     pub lacked: Vec<String>,
+    /// Experiments for which there was no time at all.
+    pub late: Vec<String>,
 }
 
 impl Measured<'_> {
     /// How many numbers are missing that should be there.
     pub fn holes(&self) -> usize {
         self.left_out.len() + self.tables.iter().map(|table| table.holes().count()).sum::<usize>()
+    }
+
+    /// What is missing because the time was used up.
+    pub fn late(&self) -> impl Iterator<Item = &str> {
+        let lines = self.tables.iter().flat_map(Table::late);
+        lines.chain(self.late.iter().map(String::as_str))
     }
 }
 
@@ -217,6 +225,14 @@ fn section(figure: &Figure, measured: &Measured, price: Option<f64>) -> Result<S
             text,
             "<p><strong>Cannot be measured here:</strong> {}</p>",
             escaped(reason)
+        );
+    }
+    let late: Vec<&str> = measured.late().collect();
+    if !late.is_empty() {
+        let _ = write!(
+            text,
+            "<p class=\"late\"><strong>No time for:</strong> {}. With a larger --minutes there is.</p>",
+            escaped(&late.join("; "))
         );
     }
     let disturbed: usize = measured
