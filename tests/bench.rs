@@ -37,6 +37,7 @@ fn main() -> ExitCode {
         test!(nas_kernels),
         test!(cache_misses_without_valgrind),
         test!(cache_misses, has_valgrind),
+        test!(counters_of_the_kernel),
         test!(shmem),
         test!(ga),
         test!(quotas),
@@ -463,6 +464,25 @@ fn cache_misses_without_valgrind() -> Result<()> {
         without.code != Some(0) && without.err.contains("apt-get install valgrind"),
         "{}",
         without.err
+    );
+    Ok(())
+}
+
+/// What the kernel counts of ranks is a result; a machine without a counter of cache misses is told by a line.
+fn counters_of_the_kernel() -> Result<()> {
+    let faults = misses("--faults pingpong:65536", "cma_read", None)?;
+    ensure!(
+        faults.code == Some(0) && faults.out.contains(" misses="),
+        "{}{}",
+        faults.out,
+        faults.err
+    );
+    let hardware = misses("--hardware pingpong:65536", "cma_read", None)?;
+    ensure!(
+        hardware.out.contains(" misses=") || hardware.err.contains("this machine has no"),
+        "{}{}",
+        hardware.out,
+        hardware.err
     );
     Ok(())
 }

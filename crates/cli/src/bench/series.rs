@@ -75,7 +75,7 @@ impl Contender<'_> {
         }
     }
 
-    /// What is missing, line by line.
+    /// Notes the missing cells in the column, line by line.
     fn tell_late(&mut self, experiment: &Experiment) {
         for (index, (cells, _)) in &self.late {
             if experiment.runs[*index].cells.is_empty() || !cells.is_empty() {
@@ -221,8 +221,10 @@ pub fn measure<'a>(
     {
         let none = format!("no library completed anything of {}", experiment.name);
         let whys = || columns.iter().flat_map(|column| &column.holes).map(|hole| &hole.why);
-        // The programs say so where they need a package that is not installed.
-        return match whys().find(|why| why.contains("apt-get install")) {
+        // The programs say so where they need a package that is not installed, or something of the machine.
+        let parts = || whys().flat_map(|why| why.split("; "));
+        let lacks = |part: &&str| part.contains("apt-get install") || part.contains("this machine has no");
+        return match parts().find(lacks) {
             Some(why) => Err(anyhow!("{why}").context(Absent::Lacked)),
             None if columns.iter().any(|column| !column.late.is_empty()) => {
                 Err(anyhow!("there is no number yet").context(Absent::Late))

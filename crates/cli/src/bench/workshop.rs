@@ -7,11 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::rc::Rc;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
+use isthmus_os::interrupt;
 
 use super::experiment::Model;
 use super::library::Library;
 use super::nodes::Nodes;
+use super::npb::{self, Npb};
 use super::process::{self, Finished, Limits, SILENCE_LIMIT};
 use crate::prefix::Prefix;
 
@@ -27,6 +29,7 @@ pub struct Workshop {
     compiled: RefCell<HashMap<Compilation, PathBuf>>,
     /// Made when an experiment first needs them.
     nodes: RefCell<Option<Rc<Nodes>>>,
+    npb: Option<Npb>,
 }
 
 impl Workshop {
@@ -47,7 +50,17 @@ impl Workshop {
             cpus: cpus.to_owned(),
             compiled: RefCell::default(),
             nodes: RefCell::default(),
+            npb: None,
         })
+    }
+
+    /// Programs called [`npb::PROGRAM`] are the NAS kernels in this folder.
+    ///
+    /// # Errors
+    /// It has none, or there is no Fortran compiler.
+    pub fn open_npb(&mut self, folder: &Path, prefix: &Prefix) -> Result<()> {
+        self.npb = Some(Npb::open(folder, &self.directory, prefix)?);
+        Ok(())
     }
 
     /// Run an MPI program on `ranks` ranks of `library`. Whether it ended well is for the caller to see; that it runs on
@@ -61,6 +74,9 @@ impl Workshop {
         arguments: &[String],
         limits: Limits,
     ) -> Result<Finished> {
+        if program == npb::PROGRAM {
+            return self.run_kernels(library, ranks, arguments, limits);
+        }
         let wrapper = library.wrapper.as_ref().unwrap_or(&self.mpicc);
         let program = self.compile(program, wrapper, model.map_or(&[], |model| model.flags))?;
         let mut command = library.command(ranks, &program, arguments);
@@ -81,6 +97,37 @@ impl Workshop {
             None => ensure!(finished.failure.is_some(), "the program does not say what it runs on"),
         }
         Ok(finished)
+    }
+
+    /// Run the NAS kernels that these arguments name, one after the other.
+    fn run_kernels(&self, library: &Library, ranks: u32, arguments: &[String], limits: Limits) -> Result<Finished> {
+        let npb = self.npb.as_ref().context("name the NAS kernels' folder by --npb DIR")?;
+        let mut all = Finished::of(&npb.says());
+        for cell in arguments.iter().filter(|argument| argument.contains(':')) {
+            let program = match npb.program(cell, ranks, &self.directory) {
+                Ok(program) => program,
+                Err(_) if interrupt::noted() => bail!("interrupted"),
+                Err(error) => {
+                    all.failure = Some(format!("{error:#}"));
+                    break;
+                }
+            };
+            let mut command = library.command(ranks, &program, &[]);
+            command.env("ISTHMUS_BENCH_CPUS", &self.cpus).env("ISTHMUS_STATS", "1");
+            let finished = process::run(command, &self.directory, limits)?;
+            all.took += finished.took;
+            all.is_late = finished.is_late;
+            all.failure = match (&finished.failure, Npb::result(cell, &finished)) {
+                (None, Ok(line)) => {
+                    all.append(&line);
+                    continue;
+                }
+                (Some(why), _) => Some(format!("{cell}: {why}")),
+                (None, Err(why)) => Some(format!("{cell}: {why:#}")),
+            };
+            break;
+        }
+        Ok(all)
     }
 
     /// Run the floors' program, which needs no MPI.
