@@ -22,7 +22,18 @@ static int rank, ranks;
 static enum collective what;
 static int count;                  /* doubles of a rank, or of a pair */
 static int *counts;                /* reduce_scatter: doubles of each result */
-static double *outgoing, *incoming; /* room for `ranks` blocks each */
+static double *outgoing, *incoming;
+
+/* How many blocks a rank sends from, and how many it receives. On many ranks a block for each of them is most of the machine's memory. */
+static int blocks_out(enum collective of)
+{
+    return of == SCATTER || of == ALLTOALL ? ranks : 1;
+}
+
+static int blocks_in(enum collective of)
+{
+    return of == GATHER || of == ALLTOALL || of == ALLGATHER ? ranks : 1;
+}
 
 static int is_rooted(void)
 {
@@ -197,25 +208,32 @@ static int is_right(int seed, int root)
 
 static void check_data(int seed, void (*once)(int root))
 {
-    int blocks = what == SCATTER || what == ALLTOALL ? ranks : 1;
+    int blocks = blocks_out(what);
     for (int to = 0; to < blocks; to++)
         for (int i = 0; i < count; i++)
             outgoing[(size_t)to * (size_t)count + (size_t)i] = value(seed, rank, blocks > 1 ? to : 0, i);
     for (int root = 0; root < (is_rooted() ? ranks : 1); root++) {
-        memset(incoming, 0x55, (size_t)count * (size_t)ranks * sizeof(double));
+        int mine = what == GATHER && rank != root ? 0 : blocks_in(what);
+        memset(incoming, 0x55, (size_t)count * (size_t)mine * sizeof(double));
         once(root);
         if (!is_right(seed, root))
             give_up("collectives: a result is wrong");
     }
 }
 
+static enum collective named(const char *cell)
+{
+    enum collective of = BARRIER;
+    while (of < COLLECTIVES && !cell_is(cell, names[of]))
+        of++;
+    if (of == COLLECTIVES)
+        give_up("collectives: a cell is NAME:SIZE");
+    return of;
+}
+
 static void prepare(const char *cell)
 {
-    what = BARRIER;
-    while (what < COLLECTIVES && !cell_is(cell, names[what]))
-        what++;
-    if (what == COLLECTIVES)
-        give_up("collectives: a cell is NAME:SIZE");
+    what = named(cell);
     count = cell_size(cell) / (int)sizeof(double);
     count = count > 0 ? count : 1;
     for (int i = 0; i < ranks; i++)
@@ -249,11 +267,17 @@ int main(int argc, char **argv)
     if (rank == 0)
         print_library();
 
-    int largest = largest_size(&a);
-    if (largest > (1 << 30) / ranks)
-        give_up("collectives: too large for so many ranks");
-    outgoing = (double *)(alloc ? allocated(largest * ranks) : buffer(largest * ranks));
-    incoming = (double *)(alloc ? allocated(largest * ranks) : buffer(largest * ranks));
+    int out = 8, in = 8;
+    for (int i = 0; i < a.count; i++) {
+        int size = cell_size(a.cells[i]) > 8 ? cell_size(a.cells[i]) : 8;
+        enum collective of = named(a.cells[i]);
+        if (size > (1 << 30) / ranks)
+            give_up("collectives: too large for so many ranks");
+        out = size * blocks_out(of) > out ? size * blocks_out(of) : out;
+        in = size * blocks_in(of) > in ? size * blocks_in(of) : in;
+    }
+    outgoing = (double *)(alloc ? allocated(out) : buffer(out));
+    incoming = (double *)(alloc ? allocated(in) : buffer(in));
     counts = calloc((size_t)ranks, sizeof *counts);
     double budget_us = a.seconds * 1e6 / (a.count > 0 ? a.count : 1);
     for (int i = 0; i < a.count; i++) {

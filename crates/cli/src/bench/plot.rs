@@ -314,6 +314,13 @@ fn thinned(rows: &[u64]) -> Vec<u64> {
             kept.push(*row);
         }
     }
+    // The last one has its label, rather than one that is too close to it.
+    if let Some(last) = rows.last().filter(|last| kept.last() != Some(last)) {
+        if kept.len() > 1 {
+            kept.pop();
+        }
+        kept.push(*last);
+    }
     kept
 }
 
@@ -407,5 +414,6 @@ mod tests {
         assert_eq!(thinned(&[2, 3, 4, 8]), [2, 3, 4, 8]);
         let all: Vec<u64> = (0..27).map(|power| 1 << power).collect();
         assert!(thinned(&all).len() <= 10);
+        assert_eq!(thinned(&[8, 1 << 10, 2 << 10, 4 << 10, 8 << 10]), [8, 1 << 10, 8 << 10]);
     }
 }

@@ -19,13 +19,32 @@ const GRACE: Duration = Duration::from_secs(3);
 const SIGTERM: i32 = 15;
 const SIGKILL: i32 = 9;
 
+/// How long a command may take.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// It is ended if it prints nothing for so long.
+    pub silence: Duration,
+    /// It is ended then, and what it has printed is kept.
+    pub until: Option<Instant>,
+}
+
+impl Limits {
+    /// Of a command that hangs if it prints nothing for so long.
+    pub const fn silence(silence: Duration) -> Self {
+        Self { silence, until: None }
+    }
+}
+
 /// A command that ended.
 pub struct Finished {
     /// From before its start until it was reaped.
     pub took: Duration,
     /// Why it did not end well, if it did not.
     pub failure: Option<String>,
+    /// Whether it was ended because its time was used up.
+    pub is_late: bool,
     stdout: String,
+    stderr: String,
 }
 
 /// One `result NAME key=value ...` line.
@@ -33,12 +52,13 @@ pub struct Line<'a>(&'a str);
 
 impl Finished {
     /// One that printed this.
-    #[cfg(test)]
     pub fn of(stdout: &str) -> Self {
         Self {
             took: Duration::ZERO,
             failure: None,
+            is_late: false,
             stdout: stdout.to_owned(),
+            stderr: String::new(),
         }
     }
 
@@ -47,6 +67,19 @@ impl Finished {
         self.stdout.lines().filter_map(move |line| {
             let rest = line.strip_prefix("result ")?.strip_prefix(name)?;
             rest.starts_with(' ').then_some(Line(rest))
+        })
+    }
+
+    /// All lines that it printed.
+    pub fn lines(&self) -> impl Iterator<Item = &str> {
+        self.stdout.lines()
+    }
+
+    /// The sums over ranks that `mpiexec --stats` printed, by the counter's name.
+    pub fn counters(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.stdout.lines().chain(self.stderr.lines()).filter_map(|line| {
+            let mut words = line.strip_prefix("isthmus: ")?.split_whitespace();
+            Some((words.next()?, words.next()?.parse().ok()?))
         })
     }
 
@@ -83,9 +116,9 @@ impl Line<'_> {
 }
 
 /// Run `command` to its end, keeping its output in files in `directory`: a pipe would wait for stray children that hold
-/// it. Blocks; a command that prints nothing for `silence_limit` is ended, and so is one that runs when SIGINT or SIGTERM comes. An error means that it could
+/// it. Blocks; a command that reaches one of its limits is ended, and so is one that runs when SIGINT or SIGTERM comes. An error means that it could
 /// not be run at all, or that such a signal came.
-pub fn run(mut command: Command, directory: &Path, silence_limit: Duration) -> Result<Finished> {
+pub fn run(mut command: Command, directory: &Path, limits: Limits) -> Result<Finished> {
     let name = Path::new(command.get_program()).display().to_string();
     let (out, err) = (directory.join("stdout"), directory.join("stderr"));
     command
@@ -106,31 +139,34 @@ pub fn run(mut command: Command, directory: &Path, silence_limit: Duration) -> R
             if says != said {
                 (said, since) = (says, Instant::now());
             }
-            let is_hung = since.elapsed() > silence_limit;
-            if is_hung || interrupt::noted() {
+            let is_late = limits.until.is_some_and(|until| Instant::now() >= until);
+            let is_hung = !is_late && since.elapsed() > limits.silence;
+            if is_hung || is_late || interrupt::noted() {
                 let _ = signal::send(pid, SIGTERM);
                 if still_runs(GRACE) {
                     let _ = signal::send(pid, SIGKILL);
                 }
-                return is_hung;
+                return (is_hung, is_late);
             }
         }
-        false
+        (false, false)
     });
     let status = child.wait();
     let took = start.elapsed();
     drop(ended);
-    let hung = watchdog.join().unwrap_or(false);
+    let (is_hung, is_late) = watchdog.join().unwrap_or((false, false));
 
     ensure!(!interrupt::noted(), "interrupted");
     let status = status.with_context(|| format!("cannot wait for {name}"))?;
-    let failure = if hung {
-        Some(format!("{name} said nothing for {} s", silence_limit.as_secs()))
+    let stderr = String::from_utf8_lossy(&fs::read(&err)?).into_owned();
+    let failure = if is_hung {
+        Some(format!("{name} printed nothing for {} s", limits.silence.as_secs()))
+    } else if is_late {
+        Some(format!("{name} was ended: its time was used up"))
     } else if status.success() {
         None
     } else {
-        let text = String::from_utf8_lossy(&fs::read(&err)?).into_owned();
-        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).take(5).collect();
+        let lines: Vec<&str> = stderr.lines().filter(|line| !line.trim().is_empty()).take(5).collect();
         let why = if lines.is_empty() {
             "it does not say why".to_owned()
         } else {
@@ -139,7 +175,13 @@ pub fn run(mut command: Command, directory: &Path, silence_limit: Duration) -> R
         Some(format!("{name} failed ({status}): {why}"))
     };
     let stdout = String::from_utf8_lossy(&fs::read(&out)?).into_owned();
-    Ok(Finished { took, failure, stdout })
+    Ok(Finished {
+        took,
+        failure,
+        is_late,
+        stdout,
+        stderr,
+    })
 }
 
 #[cfg(test)]
@@ -163,10 +205,28 @@ mod tests {
         fs::create_dir_all(&directory)?;
         let mut command = Command::new("sh");
         command.args(["-c", "echo result one us=1; echo because >&2; exit 3"]);
-        let finished = run(command, &directory, SILENCE_LIMIT)?;
+        let finished = run(command, &directory, Limits::silence(SILENCE_LIMIT))?;
         assert_eq!(finished.results("one").count(), 1);
+        assert!(!finished.is_late);
         let error = finished.well().err().map(|error| error.to_string());
         assert!(error.is_some_and(|error| error.contains("because")));
+        fs::remove_dir_all(directory)?;
+        Ok(())
+    }
+
+    #[test]
+    fn a_command_whose_time_is_used_up_keeps_what_it_printed() -> Result<()> {
+        let directory = std::env::temp_dir().join(format!("isthmus-bench-late-{}", std::process::id()));
+        fs::create_dir_all(&directory)?;
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo result one us=1; exec sleep 1000"]);
+        let limits = Limits {
+            until: Some(Instant::now() + 2 * LOOK),
+            ..Limits::silence(SILENCE_LIMIT)
+        };
+        let finished = run(command, &directory, limits)?;
+        assert!(finished.is_late && finished.failure.is_some());
+        assert_eq!(finished.results("one").count(), 1);
         fs::remove_dir_all(directory)?;
         Ok(())
     }

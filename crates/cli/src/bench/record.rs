@@ -19,7 +19,7 @@ pub struct Record<'a> {
 
 /// A table.
 #[derive(Serialize)]
-struct Entry<'a> {
+pub struct Entry<'a> {
     name: &'a str,
     title: &'a str,
     unit: &'static str,
@@ -52,37 +52,40 @@ impl<'a> Record<'a> {
         Self {
             version: env!("CARGO_PKG_VERSION"),
             cpus,
-            experiments: tables.iter().map(entry).collect(),
+            experiments: tables.iter().map(Entry::of).collect(),
         }
     }
 }
 
-fn entry<'a>(table: &'a Table) -> Entry<'a> {
-    let experiment = table.experiment();
-    let libraries = table.columns().iter().map(|column| Numbers {
-        library: column.library.to_string(),
-        version: &column.version,
-        values: &column.values,
-        floor: &column.floor,
-        beside: column
-            .beside
-            .iter()
-            .map(|(&index, samples)| (experiment.beside[index], samples))
-            .collect(),
-        line: &column.line,
-    });
-    let cells = table.cells().into_iter();
-    let speed_ups = cells.filter_map(|cell| Some((table.label(cell), table.speed_up(cell)?)));
-    Entry {
-        name: &experiment.name,
-        title: &experiment.title,
-        unit: table.unit(),
-        groups: &experiment.groups.names,
-        rows: experiment.rows.heading,
-        libraries: libraries.collect(),
-        floor: &table.floor,
-        second_floor: &table.second,
-        speed_ups: speed_ups.collect(),
-        targets: judge::verdicts(table),
+impl<'a> Entry<'a> {
+    /// What this table has.
+    pub fn of(table: &'a Table) -> Self {
+        let experiment = table.experiment();
+        let libraries = table.columns().iter().map(|column| Numbers {
+            library: column.library.to_string(),
+            version: &column.version,
+            values: &column.values,
+            floor: &column.floor,
+            beside: column
+                .beside
+                .iter()
+                .map(|(&index, samples)| (experiment.beside[index], samples))
+                .collect(),
+            line: &column.line,
+        });
+        let cells = table.cells().into_iter();
+        let speed_ups = cells.filter_map(|cell| Some((table.label(cell), table.speed_up(cell)?)));
+        Self {
+            name: &experiment.name,
+            title: &experiment.title,
+            unit: table.unit(),
+            groups: &experiment.groups.names,
+            rows: experiment.rows.heading,
+            libraries: libraries.collect(),
+            floor: &table.floor,
+            second_floor: &table.second,
+            speed_ups: speed_ups.collect(),
+            targets: judge::verdicts(table),
+        }
     }
 }

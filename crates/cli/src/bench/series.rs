@@ -1,6 +1,6 @@
 //! Launching the libraries in turn, A B C A B C, so that what disturbs the machine disturbs all of them alike.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::io::{self, Write};
 use std::sync::OnceLock;
@@ -12,10 +12,12 @@ use isthmus_os::{cpu, interrupt};
 
 use super::experiment::{Experiment, Floor, Run};
 use super::library::{Library, Name};
-use super::process::Finished;
+use super::process::{Finished, Limits};
 use super::samples::{Cell, Samples};
+use super::share::Share;
 use super::table::{Column, Table};
 use super::workshop::Workshop;
+use crate::show;
 
 /// How long the hand-over of a line is measured before each launch: long enough for its median.
 const LINE_SECONDS: &str = "0.05";
@@ -27,6 +29,8 @@ const STEADY: f64 = 1.5;
 const STOLEN: (f64, Duration) = (0.02, Duration::from_millis(30));
 /// ...or it is the last of so many.
 const TRIES: u32 = 4;
+/// No experiment begins for less.
+const BRIEFEST: Duration = Duration::from_millis(250);
 /// A library that fails in so many cells of one launch is not asked for the rest.
 const FAILURES: usize = 3;
 
@@ -38,27 +42,99 @@ struct Contender<'a> {
     failed: HashSet<(usize, String)>,
     /// Runs in which it failed altogether.
     given_up: HashSet<usize>,
+    /// By run, cells without a number because a launch's time was used up, and how long that launch had.
+    late: BTreeMap<usize, (Vec<String>, Duration)>,
 }
 
-/// The context of an error that is the machine's: it has no nodes, or lacks a program. No number is missing that could be there.
-#[derive(Debug)]
-pub struct Lacked;
+impl Contender<'_> {
+    /// Cells of a run that did not fail.
+    fn cells(&self, experiment: &Experiment, index: usize) -> Vec<String> {
+        let cells = experiment.runs[index].cells.iter();
+        let left = cells.filter(|cell| !self.failed.contains(&(index, (*cell).clone())));
+        left.cloned().collect()
+    }
 
-impl fmt::Display for Lacked {
+    /// A launch of a run had so long, and these cells were not reached. What an earlier launch measured is not missing.
+    fn note_late(&mut self, index: usize, round: usize, cells: &[String], had: Duration) {
+        match self.late.get_mut(&index) {
+            Some((late, before)) => {
+                late.retain(|cell| cells.contains(cell));
+                *before = had;
+            }
+            None if round == 0 => {
+                self.late.insert(index, (cells.to_vec(), had));
+            }
+            None => {}
+        }
+    }
+
+    /// This cell has a number now.
+    fn note_measured(&mut self, index: usize, cell: &str) {
+        if let Some((late, _)) = self.late.get_mut(&index) {
+            late.retain(|other| other != cell);
+        }
+    }
+
+    /// Notes the missing cells in the column, line by line.
+    fn tell_late(&mut self, experiment: &Experiment) {
+        for (index, (cells, _)) in &self.late {
+            if experiment.runs[*index].cells.is_empty() || !cells.is_empty() {
+                let line = experiment.ways.get(*index).map_or("", |way| way.name);
+                let cells: Vec<String> = cells.iter().map(|cell| shown(cell)).collect();
+                let text = [line.to_owned(), cells.join(", ")].join(" ");
+                self.column.late.push(text.trim().to_owned());
+            }
+        }
+    }
+}
+
+/// A cell of a command line, as a table writes it.
+fn shown(cell: &str) -> String {
+    let (kind, size) = cell.rsplit_once(':').unwrap_or(("", cell));
+    match size.parse() {
+        Ok(bytes) => format!("{kind} {}", show::bytes(bytes)).trim().to_owned(),
+        Err(_) => cell.replace(':', " "),
+    }
+}
+
+/// The context of an error that is no failure of what is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Absent {
+    /// The machine has no nodes, or lacks a program. No number is missing that could be there.
+    Lacked,
+    /// The time was used up before there was a number.
+    Late,
+}
+
+impl fmt::Display for Absent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("this machine lacks what it needs")
+        f.write_str(match self {
+            Absent::Lacked => "this machine lacks what it needs",
+            Absent::Late => "its time was used up",
+        })
     }
 }
 
 /// Run `experiment` on each library. A cell in which a library fails or hangs stays empty, with a line
 /// that says why; it is an error if there is no number at all. Blocks, and shows progress on stderr.
-pub fn measure<'a>(experiment: &'a Experiment, libraries: &[Library], workshop: &Workshop) -> Result<Table<'a>> {
+///
+/// With a share of time that ends, each launch of the first round gets an equal part of what is left of it, and is ended then with the cells that it
+/// has; a further round begins only if there is time for as long as the last one took.
+pub fn measure<'a>(
+    experiment: &'a Experiment,
+    libraries: &[Library],
+    workshop: &Workshop,
+    share: Share,
+) -> Result<Table<'a>> {
+    if !share.fits(BRIEFEST) {
+        return Err(anyhow!("there is no number yet").context(Absent::Late));
+    }
     let launches = experiment.launches;
     let can =
         |library: &&Library| library.name == Name::Isthmus || experiment.model.is_none_or(|model| model.is_for_all);
     let nodes = match experiment.nodes {
         0 => None,
-        count => Some(workshop.nodes(count, experiment.links).context(Lacked)?),
+        count => Some(workshop.nodes(count, experiment.links).context(Absent::Lacked)?),
     };
     let placed: Vec<Library> = libraries
         .iter()
@@ -79,12 +155,19 @@ pub fn measure<'a>(experiment: &'a Experiment, libraries: &[Library], workshop: 
             column: Column::new(library.name),
             failed: HashSet::new(),
             given_up: HashSet::new(),
+            late: BTreeMap::new(),
         })
         .collect();
     let mut floor = Samples::default();
     let mut second = Samples::default();
     let mut steadiness = Steadiness::new(experiment, workshop)?;
+    let mut last = Duration::ZERO;
     'rounds: for round in 0..launches as usize {
+        if round > 0 && !share.fits(last) {
+            progress(&format!("{}: no time for {launches} launches\n", experiment.name));
+            break;
+        }
+        let began = Instant::now();
         progress(&format!("{} {}/{launches}:", experiment.name, round + 1));
         if let Floor::LineAnd(name, options) | Floor::Only(name, options) = &experiment.floor {
             progress(" floors");
@@ -104,13 +187,12 @@ pub fn measure<'a>(experiment: &'a Experiment, libraries: &[Library], workshop: 
             let socket = |arguments: &[String]| workshop.run_network_floors(nodes, arguments);
             measure_floor(experiment, other, options, socket, round, &mut second)?;
         }
-        for contender in &mut contenders {
+        let runs = experiment.runs.len();
+        let contenders_left = (0..contenders.len()).rev();
+        for (contender, after) in contenders.iter_mut().zip(contenders_left) {
             progress(&format!(" {}", contender.library.name));
-            let launch = || {
-                (0..experiment.runs.len())
-                    .try_for_each(|index| one_launch(experiment, index, contender, workshop, round))
-            };
-            let measured = steadiness.launch(launch);
+            let launch = || launches_of(experiment, contender, workshop, (share, after * runs), round);
+            let measured = steadiness.launch(launch, |took| share.fits(took * (after as u32 + 1)));
             if interrupt::noted() {
                 // Earlier rounds stay.
                 progress("\nisthmus: interrupted\n");
@@ -122,11 +204,15 @@ pub fn measure<'a>(experiment: &'a Experiment, libraries: &[Library], workshop: 
                 contender.column.disturbed.push(round);
             }
         }
+        last = began.elapsed();
         progress("\n");
     }
 
     if let Some(nodes) = nodes.filter(|_| !experiment.links.is_empty()) {
         nodes.shape("")?;
+    }
+    for contender in &mut contenders {
+        contender.tell_late(experiment);
     }
     let columns: Vec<Column> = contenders.into_iter().map(|contender| contender.column).collect();
     if columns
@@ -135,9 +221,14 @@ pub fn measure<'a>(experiment: &'a Experiment, libraries: &[Library], workshop: 
     {
         let none = format!("no library completed anything of {}", experiment.name);
         let whys = || columns.iter().flat_map(|column| &column.holes).map(|hole| &hole.why);
-        // The programs say so where they need a package that is not installed.
-        return match whys().find(|why| why.contains("apt-get install")) {
-            Some(why) => Err(anyhow!("{why}").context(Lacked)),
+        // The programs say so where they need a package that is not installed, or something of the machine.
+        let parts = || whys().flat_map(|why| why.split("; "));
+        let lacks = |part: &&str| part.contains("apt-get install") || part.contains("this machine has no");
+        return match parts().find(lacks) {
+            Some(why) => Err(anyhow!("{why}").context(Absent::Lacked)),
+            None if columns.iter().any(|column| !column.late.is_empty()) => {
+                Err(anyhow!("there is no number yet").context(Absent::Late))
+            }
             None => Err(anyhow!(none)),
         };
     }
@@ -167,8 +258,12 @@ impl<'a> Steadiness<'a> {
     }
 
     /// Launch until nothing was stolen, to speak of, and the hand-over of a line was near the least before and after, or it was tried
-    /// often. What that was, and whether the last launch was disturbed all the same.
-    fn launch(&mut self, mut launch: impl FnMut() -> Result<()>) -> Result<(Option<f64>, bool)> {
+    /// often, or there is no time for another launch of the same length. What that was, and whether the last launch was disturbed all the same.
+    fn launch(
+        &mut self,
+        mut launch: impl FnMut() -> Result<()>,
+        is_time: impl Fn(Duration) -> bool,
+    ) -> Result<(Option<f64>, bool)> {
         let mut before = self.hand_over()?;
         let cpus = cpu::affinity().len().max(1);
         let mut tries = 1;
@@ -176,7 +271,8 @@ impl<'a> Steadiness<'a> {
             let (stolen, began) = (cpu::stolen(), Instant::now());
             launch()?;
             let stolen = cpu::stolen().saturating_sub(stolen);
-            let share = stolen.as_secs_f64() / (began.elapsed().as_secs_f64() * cpus as f64);
+            let took = began.elapsed();
+            let share = stolen.as_secs_f64() / (took.as_secs_f64() * cpus as f64);
             let is_ours = share <= STOLEN.0 || stolen <= STOLEN.1;
             let after = self.hand_over()?;
             let worst = before.zip(after).map(|(before, after)| before.max(after));
@@ -184,7 +280,7 @@ impl<'a> Steadiness<'a> {
                 .line
                 .zip(worst)
                 .is_none_or(|((_, least), worst)| worst <= STEADY * least);
-            if is_near && is_ours || tries == TRIES {
+            if is_near && is_ours || tries == TRIES || !is_time(took) {
                 if !is_ours {
                     progress(&format!(
                         " (disturbed: the hypervisor took {:.0} % of the CPUs)",
@@ -238,22 +334,49 @@ fn measure_floor(
     Ok(())
 }
 
-/// One launch of a run; several, if there are cells in which the library fails. An error is the user's wish to stop.
+/// A launch of each run. In the first round each has an equal part of the time that is left for it and for so many launches that come after; what did not
+/// fit then is tried again where others needed less. An error is the user's wish to stop.
+fn launches_of(
+    experiment: &Experiment,
+    contender: &mut Contender,
+    workshop: &Workshop,
+    (share, after): (Share, usize),
+    round: usize,
+) -> Result<()> {
+    let runs = experiment.runs.len();
+    for index in 0..runs {
+        let until = match round {
+            0 => share.of_launch(runs - index + after),
+            _ => share.end(),
+        };
+        let cells = contender.cells(experiment, index);
+        one_launch(experiment, index, contender, workshop, round, (cells, until))?;
+    }
+    let late: Vec<usize> = contender.late.keys().copied().collect();
+    for (at, index) in late.iter().enumerate() {
+        let Some((cells, had)) = contender.late.get(index).cloned() else {
+            continue;
+        };
+        let left = late.len() - at + after;
+        if round == 0 && !cells.is_empty() && share.fits(had * left as u32) {
+            let until = share.of_launch(left);
+            one_launch(experiment, *index, contender, workshop, round, (cells, until))?;
+        }
+    }
+    Ok(())
+}
+
+/// One launch of a run with these cells, which ends by then; several, if there are cells in which the library fails. An error is the user's wish to stop.
 fn one_launch(
     experiment: &Experiment,
     index: usize,
     contender: &mut Contender,
     workshop: &Workshop,
     round: usize,
+    (mut cells, until): (Vec<String>, Option<Instant>),
 ) -> Result<()> {
     let run = &experiment.runs[index];
-    let failed = &contender.failed;
-    let mut cells: Vec<String> = run
-        .cells
-        .iter()
-        .filter(|cell| !failed.contains(&(index, (*cell).clone())))
-        .cloned()
-        .collect();
+    let began = Instant::now();
     let mut failures = 0;
     while !contender.given_up.contains(&index) && (!cells.is_empty() || run.cells.is_empty()) {
         let library = contender.library;
@@ -274,7 +397,10 @@ fn one_launch(
             experiment.program,
             experiment.model.filter(|_| library.name == Name::Isthmus),
             &arguments(experiment, run, &cells),
-            experiment.silence_limit,
+            Limits {
+                silence: experiment.silence_limit,
+                until,
+            },
         ) {
             Ok(finished) => {
                 let readings = experiment.read(&finished, index);
@@ -295,6 +421,15 @@ fn one_launch(
                         contender.column.floor.set(reading.cell, round, floor);
                     }
                     contender.column.note(round, reading);
+                }
+                for cell in cells.iter().take(readings.len()) {
+                    contender.note_measured(index, cell);
+                }
+                if finished.is_late {
+                    let reached = readings.len().min(cells.len());
+                    progress(&format!(" (time used up after {reached} of {} cells)", cells.len()));
+                    contender.note_late(index, round, &cells[reached..], began.elapsed());
+                    return Ok(());
                 }
                 let lacks = readings.len() < cells.len().max(1);
                 let silent = || lacks.then(|| "it printed too few results".to_owned());

@@ -36,6 +36,8 @@ pub struct Column {
     pub line: Vec<f64>,
     /// Missing numbers, and why: a cell that failed, or whose bytes went another way than its line is named after.
     pub holes: Vec<Hole>,
+    /// Lines and rows for which the time was used up.
+    pub late: Vec<String>,
     /// How many numbers were refused, since bytes went another way.
     pub refused: usize,
     /// Rounds in which something else had the CPUs.
@@ -62,6 +64,7 @@ impl Column {
             beside: BTreeMap::new(),
             line: Vec::new(),
             holes: Vec::new(),
+            late: Vec::new(),
             refused: 0,
             disturbed: Vec::new(),
         }
@@ -98,6 +101,14 @@ impl<'a> Table<'a> {
     /// Missing numbers of any library.
     pub fn holes(&self) -> impl Iterator<Item = &Hole> {
         self.libraries.iter().flat_map(|column| &column.holes)
+    }
+
+    /// Lines and rows of any library for which the time was used up.
+    pub fn late(&self) -> impl Iterator<Item = &str> {
+        self.libraries
+            .iter()
+            .flat_map(|column| &column.late)
+            .map(String::as_str)
     }
 
     /// The experiment.

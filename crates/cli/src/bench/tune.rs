@@ -19,7 +19,7 @@ use isthmus_os::{cpu, interrupt, topology};
 
 use super::catalogue::COLLECTIVES;
 use super::library::Library;
-use super::process::SILENCE_LIMIT;
+use super::process::{Limits, SILENCE_LIMIT};
 use super::workshop::Workshop;
 use crate::algorithms;
 use crate::prefix::Prefix;
@@ -77,7 +77,7 @@ struct Times {
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     interrupt::take_note();
     let prefix = Prefix::own()?;
-    let workshop = Workshop::new(&prefix, &super::cpus())?;
+    let workshop = Workshop::new(&prefix, &super::order(None)?)?;
     if arguments.mechanisms {
         let text = mechanisms::run(&prefix, &workshop, arguments.quick)?;
         return output(arguments, text);
@@ -155,7 +155,14 @@ fn measure(
             let wish = format!("{}:{}?", collective.name, collective.algorithms[*algorithm].name);
             let library = Library::isthmus(prefix).with("ISTHMUS_COLLECTIVES", &wish);
             let finished = workshop
-                .run(&library, ranks, "collectives", None, &options, SILENCE_LIMIT)?
+                .run(
+                    &library,
+                    ranks,
+                    "collectives",
+                    None,
+                    &options,
+                    Limits::silence(SILENCE_LIMIT),
+                )?
                 .well()?;
             for (line, at) in finished.results("collectives").zip(doable) {
                 by_size[at].extend(line.field("us"));

@@ -6,14 +6,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::rc::Rc;
-use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
+use isthmus_os::interrupt;
 
 use super::experiment::Model;
 use super::library::Library;
 use super::nodes::Nodes;
-use super::process::{self, Finished, SILENCE_LIMIT};
+use super::npb::{self, Npb};
+use super::process::{self, Finished, Limits, SILENCE_LIMIT};
 use crate::prefix::Prefix;
 
 /// A program, its compiler, and further flags.
@@ -28,6 +29,7 @@ pub struct Workshop {
     compiled: RefCell<HashMap<Compilation, PathBuf>>,
     /// Made when an experiment first needs them.
     nodes: RefCell<Option<Rc<Nodes>>>,
+    npb: Option<Npb>,
 }
 
 impl Workshop {
@@ -48,11 +50,21 @@ impl Workshop {
             cpus: cpus.to_owned(),
             compiled: RefCell::default(),
             nodes: RefCell::default(),
+            npb: None,
         })
     }
 
+    /// Programs called [`npb::PROGRAM`] are the NAS kernels in this folder.
+    ///
+    /// # Errors
+    /// It has none, or there is no Fortran compiler.
+    pub fn open_npb(&mut self, folder: &Path, prefix: &Prefix) -> Result<()> {
+        self.npb = Some(Npb::open(folder, &self.directory, prefix)?);
+        Ok(())
+    }
+
     /// Run an MPI program on `ranks` ranks of `library`. Whether it ended well is for the caller to see; that it runs on
-    /// another library is an error. `silence_limit`: see [`process::run`].
+    /// another library is an error.
     pub fn run(
         &self,
         library: &Library,
@@ -60,14 +72,17 @@ impl Workshop {
         program: &str,
         model: Option<Model>,
         arguments: &[String],
-        silence_limit: Duration,
+        limits: Limits,
     ) -> Result<Finished> {
+        if program == npb::PROGRAM {
+            return self.run_kernels(library, ranks, arguments, limits);
+        }
         let wrapper = library.wrapper.as_ref().unwrap_or(&self.mpicc);
         let program = self.compile(program, wrapper, model.map_or(&[], |model| model.flags))?;
         let mut command = library.command(ranks, &program, arguments);
         command.env("ISTHMUS_BENCH_CPUS", &self.cpus);
         let neighbour = library.start_neighbour(ranks, &program, || self.compile("neighbour", &c_compiler(), &[]))?;
-        let mut finished = process::run(command, &self.directory, silence_limit)?;
+        let mut finished = process::run(command, &self.directory, limits)?;
         if let Some(neighbour) = neighbour {
             let printed = neighbour
                 .end()
@@ -84,11 +99,42 @@ impl Workshop {
         Ok(finished)
     }
 
+    /// Run the NAS kernels that these arguments name, one after the other.
+    fn run_kernels(&self, library: &Library, ranks: u32, arguments: &[String], limits: Limits) -> Result<Finished> {
+        let npb = self.npb.as_ref().context("name the NAS kernels' folder by --npb DIR")?;
+        let mut all = Finished::of(&npb.says());
+        for cell in arguments.iter().filter(|argument| argument.contains(':')) {
+            let program = match npb.program(cell, ranks, &self.directory) {
+                Ok(program) => program,
+                Err(_) if interrupt::noted() => bail!("interrupted"),
+                Err(error) => {
+                    all.failure = Some(format!("{error:#}"));
+                    break;
+                }
+            };
+            let mut command = library.command(ranks, &program, &[]);
+            command.env("ISTHMUS_BENCH_CPUS", &self.cpus).env("ISTHMUS_STATS", "1");
+            let finished = process::run(command, &self.directory, limits)?;
+            all.took += finished.took;
+            all.is_late = finished.is_late;
+            all.failure = match (&finished.failure, Npb::result(cell, &finished)) {
+                (None, Ok(line)) => {
+                    all.append(&line);
+                    continue;
+                }
+                (Some(why), _) => Some(format!("{cell}: {why}")),
+                (None, Err(why)) => Some(format!("{cell}: {why:#}")),
+            };
+            break;
+        }
+        Ok(all)
+    }
+
     /// Run the floors' program, which needs no MPI.
     pub fn run_floors(&self, arguments: &[String]) -> Result<Finished> {
         let mut command = Command::new(self.compile("floors", &c_compiler(), &[])?);
         command.args(arguments).env("ISTHMUS_BENCH_CPUS", &self.cpus);
-        process::run(command, &self.directory, SILENCE_LIMIT)?.well()
+        process::run(command, &self.directory, Limits::silence(SILENCE_LIMIT))?.well()
     }
 
     /// So many nodes, with links like this.
@@ -115,7 +161,7 @@ impl Workshop {
             .args(nodes.floors())
             .args(arguments)
             .env("ISTHMUS_BENCH_CPUS", &self.cpus);
-        process::run(command, &self.directory, SILENCE_LIMIT)?.well()
+        process::run(command, &self.directory, Limits::silence(SILENCE_LIMIT))?.well()
     }
 
     /// Run the loop on bare libfabric between two nodes.
@@ -126,7 +172,7 @@ impl Workshop {
             .args(nodes.floors())
             .args(arguments)
             .env("ISTHMUS_BENCH_CPUS", &self.cpus);
-        process::run(command, &self.directory, SILENCE_LIMIT)?.well()
+        process::run(command, &self.directory, Limits::silence(SILENCE_LIMIT))?.well()
     }
 
     /// Compile once, with `compiler` and these flags.
@@ -142,7 +188,7 @@ impl Workshop {
         command.args(["-O3", "-pthread", "-o"]).arg(&path);
         command.arg(self.sources.join(program).with_extension("c"));
         command.args(flags).arg("-lm");
-        process::run(command, &self.directory, SILENCE_LIMIT)?.well()?;
+        process::run(command, &self.directory, Limits::silence(SILENCE_LIMIT))?.well()?;
         self.compiled.borrow_mut().insert(key, path.clone());
         Ok(path)
     }

@@ -65,6 +65,8 @@ pub enum Expects {
     Behind,
     /// Neither.
     Alike,
+    /// Better, by little.
+    Slightly,
 }
 
 /// How a factor is written.
@@ -120,6 +122,18 @@ pub enum Outcome {
     Unknown,
 }
 
+impl Outcome {
+    /// As programs read it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Outcome::Reproduced => "reproduced",
+            Outcome::Less => "less",
+            Outcome::Not => "not reproduced",
+            Outcome::Unknown => "unknown",
+        }
+    }
+}
+
 /// The verdict on a claim.
 pub struct Verdict {
     /// What became of it.
@@ -132,6 +146,8 @@ pub struct Verdict {
 
 /// So much is no difference.
 const ALIKE: f64 = 1.1;
+/// More than this is not a little.
+const LITTLE: f64 = 1.25;
 /// A direction without a number counts from here on.
 const AHEAD: f64 = 1.05;
 
@@ -152,7 +168,7 @@ impl Claim {
             return Verdict {
                 outcome: Outcome::Unknown,
                 here: String::new(),
-                text: "no numbers in this run, see below".to_owned(),
+                text: "no numbers in this run".to_owned(),
             };
         };
         let outcome = compared.expects.judge(factor);
@@ -186,6 +202,7 @@ impl Expects {
             Expects::Ahead => when(factor >= AHEAD),
             Expects::Behind => when(factor <= 1.0 / AHEAD),
             Expects::Alike => when((1.0 / ALIKE..=ALIKE).contains(&factor)),
+            Expects::Slightly => when((1.0..=LITTLE).contains(&factor)),
             Expects::Factor(paper) if (1.0 / AHEAD..=AHEAD).contains(&paper) => Expects::Alike.judge(factor),
             Expects::Factor(paper) => {
                 let share = factor.ln() / paper.ln();
@@ -205,6 +222,7 @@ impl Counts {
     pub fn text(self, factor: f64) -> String {
         match self {
             Counts::Times => format!("{} times", show::significant(factor)),
+            Counts::LessTime if factor < 1.0 => format!("{:.1} % more time", 100.0 * (1.0 / factor - 1.0)),
             Counts::LessTime => format!("{:.1} % less time", 100.0 * (1.0 - 1.0 / factor)),
             Counts::More => format!("{:+.1} %", 100.0 * (factor - 1.0)),
         }
@@ -255,11 +273,16 @@ mod tests {
         assert_eq!(Expects::Factor(0.978).judge(1.02), Outcome::Reproduced);
         assert_eq!(Expects::Ahead.judge(1.02), Outcome::Not);
         assert_eq!(Expects::Alike.judge(1.2), Outcome::Not);
+        assert_eq!(
+            [0.99, 1.02, 1.5].map(|factor| Expects::Slightly.judge(factor)),
+            [Outcome::Not, Outcome::Reproduced, Outcome::Not]
+        );
     }
 
     #[test]
     fn factors_are_written_as_the_paper_writes_them() {
         assert_eq!(Counts::LessTime.text(16.04 / 12.07), "24.8 % less time");
+        assert_eq!(Counts::LessTime.text(0.8), "25.0 % more time");
         assert_eq!(Counts::More.text(2.34 / 1.86), "+25.8 %");
         assert_eq!(Counts::Times.text(4.0), "4.00 times");
     }

@@ -2,8 +2,8 @@
 
 use super::claim::{Claim, Counts, Expects, Of, Otherwise, Shown, by};
 use super::mechanisms::{
-    CHOSEN, CMA_BOTH, CMA_PAIRWISE, CMA_READ, CMA_WRITE, DIRECT, KMOD, KMOD_PAIRWISE, LOOPBACK, RING, RING_PAIRWISE,
-    STAGED, and_module, by_way, nas, nas_row,
+    CHOSEN, CMA_BOTH, CMA_PAIRWISE, CMA_READ, CMA_WRITE, DIRECT, KMOD, KMOD_PAIRWISE, LOOPBACK, Nas, RING,
+    RING_PAIRWISE, STAGED, and_module, by_way, nas, nas_rows,
 };
 use super::{Figure, Paper, Shape};
 use crate::bench::experiment::{Experiment, Way};
@@ -14,16 +14,17 @@ const K: u64 = 1 << 10;
 const M: u64 = 1 << 20;
 const ALL: (u64, u64) = (0, u64::MAX);
 
-pub(super) const NAS: &str = "The NAS implementation itself, whose licence keeps it out of here: bench/nas.c has four kernels of our own (FT, IS, CG, MG), from the \
-                              specification, whose results are compared with the published ones; CG distributes rows only. EP, LU, BT and SP, and classes \
-                              above B, are not there.";
+const NAS: &str = "The NAS implementation itself, whose licence keeps it out of here: bench/nas.c has four kernels of our own (FT, IS, CG, MG), from the \
+                              specification, whose results are compared with the published ones; CG distributes rows only. isthmus bench --paper NAME --npb DIR \
+                              takes the eight kernels of the NAS sources in DIR.";
+const ORIGINAL: &str = "Class D, which takes 100 GiB and more. BT and SP run on square numbers of ranks only.";
 const MODULES: &str = "LiMIC and KNEM are kernel modules; ours stands for both, as the line kmod where /dev/isthmus is there, and runs in a virtual machine \
                        otherwise (cargo xtask test --only kmod; docs/numbers/mechanisms.md has its ratios to CMA).";
-const SOCKETS: &str = "one run has one placement of ranks, and this machine may have one socket: isthmus bench --paper cma --cpus 0,8 draws Figures 3 to 6 \
-                       between the sockets of CPUs 0 and 8";
+const SOCKETS: &str = "one run has one placement of ranks, and this machine may have one socket: isthmus bench --paper cma --placement sockets draws \
+                       Figures 3 to 6 between two";
 
 /// Figures 2 to 11 and Table 1.
-pub fn paper() -> Paper {
+pub fn paper(asked: Nas) -> Paper {
     let ways = and_module(&[RING, LOOPBACK, CMA_READ, CHOSEN], KMOD);
     Paper {
         name: "cma",
@@ -52,7 +53,7 @@ pub fn paper() -> Paper {
                         "cma_write",
                         ALL,
                         Of::Mean,
-                        (Expects::Factor(1.0), Counts::Times),
+                        (Expects::Slightly, Counts::Times),
                         Otherwise::Since("the two calls differ by more on this kernel"),
                     ),
                 }],
@@ -183,7 +184,7 @@ pub fn paper() -> Paper {
             Figure {
                 experiments: vec![],
                 missing: Some(
-                    "Two placements in one run, and a node with slower memory; --cpus says which CPUs the ranks of a run have.",
+                    "Two placements in one run, and a node with slower memory; --placement and --cpus say which CPUs the ranks of a run have.",
                 ),
                 ..figure(
                     "Figures 7 and 8: throughput of ping-pong between two sockets",
@@ -229,7 +230,7 @@ pub fn paper() -> Paper {
                 "Figure 10: gather on 32 ranks",
                 "gather",
                 vec![Claim {
-                    says: "Gather_Direct with CMA takes up to 84 % less time",
+                    says: "Gather_Direct with CMA takes 60 to 84 % less time",
                     value: "60 to 84 %",
                     at: "section 3.3.2, Figure 10",
                     quote: "CMA reduce the time from 60-84% compared to shared memory.",
@@ -237,8 +238,9 @@ pub fn paper() -> Paper {
                         "cma_read",
                         "shared memory",
                         ALL,
-                        Of::Most,
-                        (Expects::Factor(1.0 / (1.0 - 0.84)), Counts::LessTime),
+                        Of::Mean,
+                        // The middle of the two, as all sizes are compared.
+                        (Expects::Factor(1.0 / (1.0 - 0.72)), Counts::LessTime),
                         Otherwise::KernelCopy,
                     ),
                 }],
@@ -272,7 +274,7 @@ pub fn paper() -> Paper {
                 )
             },
             Figure {
-                title: "Table 1: NAS parallel benchmarks, classes W and A (there C and D on 32 ranks)",
+                title: "Table 1: NAS parallel benchmarks (there classes C and D on 32 ranks)",
                 claims: vec![
                     nas_claim(
                         "FT gains 24.75 % (class C)",
@@ -300,40 +302,54 @@ pub fn paper() -> Paper {
                         value: "20.91 %",
                         at: "section 3.4, Table 1",
                         quote: "FT D: 365.84, 289.32, +20.91%",
-                        shown: Shown::Not("bench/nas.c ends at class B, and class D takes 100 GiB and more"),
+                        shown: Shown::Not("class D takes 100 GiB and more"),
                     },
                     Claim {
                         says: "IS gains 19.8 % (class D)",
                         value: "19.8 %",
                         at: "section 3.4, Table 1",
                         quote: "IS D: 26.1, 20.92, +19.8%",
-                        shown: Shown::Not("bench/nas.c ends at class B, and class D takes 100 GiB and more"),
+                        shown: Shown::Not("class D takes 100 GiB and more"),
                     },
                     Claim {
                         says: "EP gains nothing",
                         value: "0 %",
                         at: "section 3.4, Table 1",
                         quote: "EP C: 3.89, 3.88, +0%",
-                        shown: Shown::Not("EP is not among the kernels; it hardly communicates"),
+                        shown: match asked.is_original {
+                            true => by(
+                                "cma_read",
+                                "ring",
+                                nas_rows(4),
+                                Of::Mean,
+                                (Expects::Factor(1.0), Counts::LessTime),
+                                Otherwise::Since("launches differ by that much"),
+                            ),
+                            false => Shown::Not("EP is not among bench/nas.c's kernels; --npb DIR has it"),
+                        },
                     },
                 ],
                 experiments: vec![nas(
                     "cma-nas",
                     &and_module(&[RING_PAIRWISE, CMA_PAIRWISE, CHOSEN], KMOD_PAIRWISE),
-                    (4, "WA"),
-                    3,
+                    4,
+                    asked,
                 )],
                 baseline: "ring",
-                missing: Some(NAS),
+                missing: Some(missing_of_nas(asked)),
                 shape: Shape::Table,
             },
         ],
     }
 }
 
-/// Of this kernel, in class A here.
+/// Parts of the NAS benchmarks that are missing.
+pub(super) const fn missing_of_nas(asked: Nas) -> &'static str {
+    if asked.is_original { ORIGINAL } else { NAS }
+}
+
+/// Of this kernel, in class A and above here.
 fn nas_claim(says: &'static str, value: &'static str, quote: &'static str, kernel: usize, paper: f64) -> Claim {
-    let row = nas_row(kernel, 2);
     Claim {
         says,
         value,
@@ -342,7 +358,7 @@ fn nas_claim(says: &'static str, value: &'static str, quote: &'static str, kerne
         shown: by(
             "cma_read",
             "ring",
-            (row, row),
+            nas_rows(kernel),
             Of::Mean,
             (Expects::Factor(paper), Counts::LessTime),
             Otherwise::KernelCopy,

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::bench::carried::Carried;
 use crate::bench::catalogue::by_size;
 use crate::bench::experiment::{Experiment, Groups, ISTHMUS, Rows, Run, Value, Way};
+use crate::bench::npb;
 use crate::bench::quantity::Quantity;
 use crate::bench::size;
 use crate::show;
@@ -201,39 +202,60 @@ pub fn by_way(
     }
 }
 
-/// The kernels that there are, as rows: kernel times the number of classes, plus class.
-pub const KERNELS: [&str; 4] = ["ft", "is", "cg", "mg"];
-/// Their classes.
-pub const CLASSES: &str = "SWAB";
+/// Options of the NAS tables.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Nas {
+    /// By the original sources, rather than bench/nas.c.
+    pub is_original: bool,
+    /// On so many ranks, rather than the usual number.
+    pub ranks: Option<u32>,
+    /// For as long as there is time: larger classes, too.
+    pub is_timed: bool,
+}
+
+/// Rows of a kernel, by its place in [`npb::KERNELS`], from class A on.
+pub const fn nas_rows(kernel: usize) -> (u64, u64) {
+    (npb::row(kernel, 2), npb::row(kernel, npb::CLASSES.len() - 1))
+}
+
 /// A cell of class B takes a minute where others use the machine.
 const LONG: Duration = Duration::from_secs(900);
 
-/// The row of this kernel and class.
-pub const fn nas_row(kernel: usize, class: usize) -> u64 {
-    (kernel * CLASSES.len() + class) as u64
-}
-
-/// Kernels of NAS (bench/nas.c) on so many ranks, in these classes.
-pub fn nas(name: &str, ways: &[Way], (ranks, classes): (u32, &str), launches: u32) -> Experiment {
-    let cells = KERNELS
-        .iter()
-        .flat_map(|kernel| classes.chars().map(move |class| format!("{kernel}:{class}")))
-        .collect();
+/// Kernels of NAS, of class W on: four of our own (bench/nas.c) up to class A, or all of the original up to what time and memory allow.
+pub fn nas(name: &str, ways: &[Way], usual_ranks: u32, nas: Nas) -> Experiment {
+    let ranks = nas.ranks.unwrap_or(usual_ranks);
+    let has_memory = isthmus_os::memory::available() > 12 << 30;
+    let (program, kernels, classes) = match (nas.is_original, nas.is_timed) {
+        (false, _) => ("nas", &npb::KERNELS[..4], "WA"),
+        (true, true) if has_memory => (npb::PROGRAM, &npb::KERNELS[..], "ABC"),
+        (true, true) => (npb::PROGRAM, &npb::KERNELS[..], "AB"),
+        (true, false) => (npb::PROGRAM, &npb::KERNELS[..], "A"),
+    };
+    // Small classes first: the time may be used up.
+    let cells = classes.chars().flat_map(|class| {
+        let kernels = kernels.iter().filter(|kernel| npb::runs_on(kernel, ranks));
+        kernels.map(move |kernel| format!("{kernel}:{class}"))
+    });
+    let cells = cells.collect();
     Experiment {
         title: "time of a kernel, whose result is the published one".to_owned(),
         rows: Rows {
             heading: "kernel",
             field: "row",
             label: |row| {
-                let kernel = KERNELS.get(row as usize / CLASSES.len()).unwrap_or(&"?");
-                let class = CLASSES.chars().nth(row as usize % CLASSES.len()).unwrap_or('?');
+                let classes = npb::CLASSES.len() as u64;
+                let kernel = npb::KERNELS.get((row / classes) as usize).unwrap_or(&"?");
+                let class = npb::CLASSES.chars().nth((row % classes) as usize).unwrap_or('?');
                 format!("{kernel} {class}")
             },
         },
+        result: "nas",
         value: Value::Field("ms"),
-        launches,
         silence_limit: LONG,
-        ..of_cells(by_way(name, "nas", Quantity::Cost("ms"), ways, (ranks, "", "1")), cells)
+        ..of_cells(
+            by_way(name, program, Quantity::Cost("ms"), ways, (ranks, "", "1")),
+            cells,
+        )
     }
 }
 
@@ -250,8 +272,23 @@ pub fn misses(name: &str, ranks: u32, cells: &str) -> Experiment {
         &[("ISTHMUS_MECHANISM", "mapped"), SHORT_EAGER, BY_MESSAGES],
         &["mapped_bytes"],
     );
+    let mut experiment = misses_by(name, &[RING_PAIRWISE, SINGLE], ranks, cells);
+    experiment.runs[1].options.push("--alloc".to_owned());
+    experiment
+}
+
+/// The same by the processor's counters, which see what the kernel copies, too.
+pub fn hardware_misses(name: &str, ways: &[Way], ranks: u32, cells: &str) -> Experiment {
+    let mut experiment = misses_by(name, ways, ranks, cells);
+    for run in &mut experiment.runs {
+        run.options.push("--hardware".to_owned());
+    }
+    experiment
+}
+
+fn misses_by(name: &str, ways: &[Way], ranks: u32, cells: &str) -> Experiment {
     let cells = cells.split(',').map(str::to_owned).collect();
-    let mut experiment = Experiment {
+    Experiment {
         title: "lines missed in the last-level cache per operation, by all ranks".to_owned(),
         rows: Rows {
             heading: "operation",
@@ -265,18 +302,10 @@ pub fn misses(name: &str, ranks: u32, cells: &str) -> Experiment {
         launches: 1,
         silence_limit: LONG,
         ..of_cells(
-            by_way(
-                name,
-                "misses",
-                Quantity::Cost("lines"),
-                &[RING_PAIRWISE, SINGLE],
-                (ranks, "", "1"),
-            ),
+            by_way(name, "misses", Quantity::Cost("lines"), ways, (ranks, "", "1")),
             cells,
         )
-    };
-    experiment.runs[1].options.push("--alloc".to_owned());
-    experiment
+    }
 }
 
 fn of_cells(mut experiment: Experiment, cells: Vec<String>) -> Experiment {

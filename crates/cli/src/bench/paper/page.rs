@@ -7,6 +7,7 @@ use plotters::style::RGBColor;
 
 use super::claim::{Expects, Outcome, Shown, Verdict};
 use super::{Figure, Paper, Shape};
+use crate::bench::experiment::Experiment;
 use crate::bench::library::Name as Library;
 use crate::bench::plot::{self, Line, Scale};
 use crate::bench::report::{css, escaped, facts, frame};
@@ -34,12 +35,20 @@ pub struct Measured<'a> {
     pub left_out: Vec<String>,
     /// Experiments for which the machine lacks something, and what.
     pub lacked: Vec<String>,
+    /// Experiments for which there was no time at all.
+    pub late: Vec<String>,
 }
 
 impl Measured<'_> {
     /// How many numbers are missing that should be there.
     pub fn holes(&self) -> usize {
         self.left_out.len() + self.tables.iter().map(|table| table.holes().count()).sum::<usize>()
+    }
+
+    /// Lines and rows that there was no time for.
+    pub fn late(&self) -> impl Iterator<Item = &str> {
+        let lines = self.tables.iter().flat_map(Table::late);
+        lines.chain(self.late.iter().map(String::as_str))
     }
 }
 
@@ -61,7 +70,7 @@ pub fn page(made: &Made, cpus: &str) -> Result<String> {
     body += "<div class=\"figures\">";
     for (index, figure) in paper.figures.iter().enumerate() {
         body += &match made.figures.get(index) {
-            Some(measured) => section(figure, measured, made.price)?,
+            Some(measured) => section(figure, measured, made.price, paper.missing_before(index))?,
             None => format!(
                 "<section><h2>{}</h2>{}<p class=\"hole\">Not measured: the run ended before.</p></section>\n",
                 escaped(figure.title),
@@ -75,7 +84,8 @@ pub fn page(made: &Made, cpus: &str) -> Result<String> {
 
 /// One row for each claim.
 fn verdicts(made: &Made) -> String {
-    let mut text = "<table class=\"overview verdicts\"><thead><tr><th>figure</th><th>the paper says</th><th>paper</th><th>here</th><th>verdict</th></tr>\
+    let mut text = "<table class=\"overview verdicts\"><thead><tr><th>figure</th><th>the paper says</th><th class=\"number\">paper</th>\
+                    <th class=\"number\">here</th><th>verdict</th></tr>\
                     </thead><tbody>"
         .to_owned();
     for (index, figure) in made.paper.figures.iter().enumerate() {
@@ -92,7 +102,7 @@ fn verdicts(made: &Made) -> String {
             let _ = write!(
                 text,
                 "<tr><td>{}</td><td>{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td><td><b class=\"{}\">{}</b></td></tr>",
-                escaped(figure.title.split(':').next().unwrap_or_default()),
+                escaped(figure.number()),
                 escaped(claim.says),
                 escaped(if claim.value.is_empty() { "-" } else { claim.value }),
                 escaped(if here.is_empty() { "-" } else { &here }),
@@ -155,7 +165,8 @@ impl Way<'_> {
     }
 }
 
-fn section(figure: &Figure, measured: &Measured, price: Option<f64>) -> Result<String> {
+/// `before`: the figure that lacks the same, above this one.
+fn section(figure: &Figure, measured: &Measured, price: Option<f64>, before: Option<&Figure>) -> Result<String> {
     let mut text = format!("<section><h2>{}</h2>", escaped(figure.title));
     let ways: Vec<Way> = measured
         .tables
@@ -219,6 +230,14 @@ fn section(figure: &Figure, measured: &Measured, price: Option<f64>) -> Result<S
             escaped(reason)
         );
     }
+    let late: Vec<&str> = measured.late().collect();
+    if !late.is_empty() {
+        let _ = write!(
+            text,
+            "<p class=\"late\"><strong>No time for:</strong> {}. With a larger --minutes there is.</p>",
+            escaped(&late.join("; "))
+        );
+    }
     let disturbed: usize = measured
         .tables
         .iter()
@@ -232,7 +251,11 @@ fn section(figure: &Figure, measured: &Measured, price: Option<f64>) -> Result<S
         );
     }
     if let Some(missing) = figure.missing {
-        let _ = write!(text, "<p><strong>Not measured here:</strong> {}</p>", escaped(missing));
+        let missing = match before {
+            Some(figure) => format!("as above, {}.", figure.number()),
+            None => missing.to_owned(),
+        };
+        let _ = write!(text, "<p><strong>Not measured here:</strong> {}</p>", escaped(&missing));
     }
     for table in &measured.tables {
         let _ = write!(
@@ -269,6 +292,14 @@ fn words(figure: &Figure) -> String {
     text
 }
 
+/// `, 8 ranks`; nothing where launches differ in it.
+fn on_ranks(experiment: &Experiment) -> String {
+    match experiment.runs.as_slice() {
+        [first, rest @ ..] if rest.iter().all(|run| run.ranks == first.ranks) => format!(", {} ranks", first.ranks),
+        _ => String::new(),
+    }
+}
+
 /// The libraries of a figure, ours first.
 fn libraries(ways: &[Way]) -> Vec<Library> {
     let mut names = Vec::new();
@@ -296,7 +327,7 @@ fn rows(figure: &Figure, ways: &[Way]) -> String {
     at.dedup();
     let mut text = format!(
         "<table class=\"overview\"><thead><tr><th>{}</th>",
-        escaped(experiment.rows.heading)
+        escaped(&format!("{}{}", experiment.rows.heading, on_ranks(experiment)))
     );
     for way in ways {
         let _ = write!(
@@ -306,9 +337,6 @@ fn rows(figure: &Figure, ways: &[Way]) -> String {
             escaped(way.name),
             quantity.unit()
         );
-        if way.name != figure.baseline {
-            text += "<th class=\"number\">gain</th>";
-        }
     }
     text += "</tr></thead><tbody>";
     for row in at {
@@ -317,21 +345,26 @@ fn rows(figure: &Figure, ways: &[Way]) -> String {
         for way in ways {
             let value = find(&way.points(library));
             let shown = value.map_or("-".to_owned(), |value| quantity.text(value));
-            let _ = write!(text, "<td class=\"number\">{shown}</td>");
-            if way.name != figure.baseline {
-                let gain = value.zip(base.as_deref().and_then(find));
-                let shown = gain.map_or("-".to_owned(), |(value, base)| {
-                    format!("{:+.1} %", 100.0 * (quantity.speed_up(value, base) - 1.0))
-                });
-                let _ = write!(text, "<td class=\"number\">{shown}</td>");
-            }
+            let gain = value
+                .zip(base.as_deref().and_then(find))
+                .filter(|_| way.name != figure.baseline)
+                .map(|(value, base)| format!(" <small>{}</small>", gain(quantity.speed_up(value, base))));
+            let _ = write!(text, "<td class=\"number\">{shown}{}</td>", gain.unwrap_or_default());
         }
         text += "</tr>";
     }
     text + "</tbody></table>"
 }
 
-/// A plot for each library, all with the same lines; the paper's factors are dashed.
+/// By what a value is better, for a table: in percent where that can be read.
+fn gain(factor: f64) -> String {
+    match factor {
+        0.5..=2.0 => format!("{:+.1} %", 100.0 * (factor - 1.0)),
+        _ => format!("{} times", crate::show::significant(factor)),
+    }
+}
+
+/// A plot for each library, all with the same lines; what would be the paper's factor is dashed, in the colour of the line that it is a multiple of.
 fn plots(figure: &Figure, ways: &[Way], scale: Scale) -> Result<String> {
     let mut text = "<p class=\"legend\">".to_owned();
     for way in ways {
@@ -342,14 +375,22 @@ fn plots(figure: &Figure, ways: &[Way], scale: Scale) -> Result<String> {
             escaped(way.name)
         );
     }
-    if figure.claims.iter().any(|claim| paper_factor(&claim.shown).is_some()) {
-        text += "<span><i class=\"floor\"></i> the paper's factor</span>";
+    for (line, with, _, factor) in figure.claims.iter().filter_map(|claim| paper_factor(&claim.shown)) {
+        let _ = write!(
+            text,
+            "<span><i class=\"floor\" style=\"border-color:{}\"></i> {} in the paper: {} times {}</span>",
+            css(colour(with)),
+            escaped(line),
+            (factor * 100.0).round() / 100.0,
+            escaped(with)
+        );
     }
     text += "</p><div class=\"plots\">";
-    for library in libraries(ways) {
+    let libraries = libraries(ways);
+    for &library in &libraries {
         let mut lines: Vec<Line> = ways.iter().map(|way| way.line(library)).collect();
         lines.extend(figure.claims.iter().filter_map(|claim| {
-            let (line, with, rows, factor) = paper_factor(&claim.shown)?;
+            let (_, with, rows, factor) = paper_factor(&claim.shown)?;
             let with = ways.iter().find(|way| way.name == with)?;
             let quantity = with.table.experiment().quantity;
             let points = with
@@ -364,7 +405,10 @@ fn plots(figure: &Figure, ways: &[Way], scale: Scale) -> Result<String> {
             };
             Some(Line {
                 dashed: true,
-                ..Line::plain(points.map(|(row, value)| (row, value * times)).collect(), colour(line))
+                ..Line::plain(
+                    points.map(|(row, value)| (row, value * times)).collect(),
+                    colour(with.name),
+                )
             })
         }));
         let mut rows: Vec<u64> = lines
@@ -375,11 +419,16 @@ fn plots(figure: &Figure, ways: &[Way], scale: Scale) -> Result<String> {
         rows.sort_unstable();
         rows.dedup();
         let experiment = ways[0].table.experiment();
+        let caption = match libraries.len() {
+            1 => String::new(),
+            _ => format!("<figcaption>{library}</figcaption>"),
+        };
         let _ = write!(
             text,
-            "<figure><figcaption>{library}</figcaption><small>{} by {}</small>{}</figure>",
+            "<figure>{caption}<small>{} by {}{}</small>{}</figure>",
             experiment.quantity.unit(),
             experiment.rows.heading,
+            on_ranks(experiment),
             plot::values(&rows, experiment.rows.label, scale, &lines)?
         );
     }
@@ -502,7 +551,7 @@ fn compared(way: &Way, these: &[(u64, f64)], base: &[(u64, f64)]) -> Option<Stri
 
 #[cfg(test)]
 mod tests {
-    use super::super::Name;
+    use super::super::{Name, Nas};
     use super::*;
     use crate::bench::samples::Samples;
     use crate::bench::table::Column;
@@ -534,7 +583,7 @@ mod tests {
 
     #[test]
     fn a_page_compares_ways_and_libraries() -> Result<()> {
-        let papers = Name::Rma.papers();
+        let papers = Name::Rma.papers(Nas::default());
         let ours = column(
             Library::Isthmus,
             &[(0, 8, 10.0), (1, 8, 30.0), (0, 64, 10.0), (1, 64, 30.0)],
@@ -555,7 +604,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_on_the_page() -> Result<()> {
-        let papers = Name::Cma.papers();
+        let papers = Name::Cma.papers(Nas::default());
         let mut ours = column(Library::Isthmus, &[(0, 32 << 10, 10.0)]);
         ours.lacks(
             "cma_write, 32K".to_owned(),

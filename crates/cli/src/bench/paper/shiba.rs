@@ -4,7 +4,7 @@ use super::claim::{Claim, Counts, Expects, Of, Otherwise, Shown, by};
 use super::mechanisms::by_way;
 use super::{Figure, Paper, Shape};
 use crate::bench::carried::Carried;
-use crate::bench::experiment::{Experiment, Way};
+use crate::bench::experiment::{Experiment, Rows, Way};
 use crate::bench::quantity::Quantity;
 
 /// A line within a node; `eager`: the limit that it sets.
@@ -229,6 +229,11 @@ const TOGETHER: Way = way("2 nodes of 2 ranks", &[], Carried::ANYHOW);
 fn lu(name: &str, ways: &[Way], nodes: u32) -> Experiment {
     Experiment {
         nodes,
+        rows: Rows {
+            heading: "points along an edge",
+            field: "size",
+            label: |points| points.to_string(),
+        },
         ..by_way(name, "wavefront", Quantity::Cost("us"), ways, (4, "", "16,32,64"))
     }
 }

@@ -65,7 +65,7 @@ pub fn markdown(all: &[Made], machine: &str) -> String {
         let _ = write!(text, "\n## {}\n\n{}\n\n", made.paper.title, made.paper.setting);
         text += "| figure | claim | where | paper | here | verdict |\n|---|---|---|---|---|---|\n";
         for row in rows(made) {
-            let title = row.figure.title.split(':').next().unwrap_or_default();
+            let title = row.figure.number();
             let cells = [title, row.says, row.at, row.paper, &row.here, &row.text].map(|cell| cell.replace('|', "/"));
             let _ = writeln!(text, "| {} |", cells.join(" | "));
         }

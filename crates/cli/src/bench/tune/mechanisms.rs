@@ -8,7 +8,7 @@ use isthmus_os::topology;
 
 use super::median;
 use crate::bench::library::Library;
-use crate::bench::process::SILENCE_LIMIT;
+use crate::bench::process::{Limits, SILENCE_LIMIT};
 use crate::bench::workshop::Workshop;
 use crate::prefix::Prefix;
 use crate::show;
@@ -41,7 +41,7 @@ pub fn run(prefix: &Prefix, workshop: &Workshop, is_quick: bool) -> Result<Strin
                     .with("ISTHMUS_MECHANISM", mechanism)
                     .with("ISTHMUS_TUNING", "none");
                 let finished = workshop
-                    .run(&library, 2, "pingpong", None, &options, SILENCE_LIMIT)?
+                    .run(&library, 2, "pingpong", None, &options, Limits::silence(SILENCE_LIMIT))?
                     .well()?;
                 for (line, kinds) in finished.results("pingpong").zip(by_size.iter_mut()) {
                     kinds[kind].extend(line.field("us"));
