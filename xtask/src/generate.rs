@@ -87,7 +87,13 @@ pub fn run(arguments: &[String]) -> Result<()> {
 /// Everything that is generated, by path from the root of the repository.
 fn generate(standard: &Standard) -> Result<BTreeMap<PathBuf, String>> {
     let mut files = BTreeMap::new();
-    files.insert("include/mpi.h".into(), header::render(standard)?);
+    for abi in &header::ABIS {
+        files.insert(abi.path.into(), header::render(standard, abi)?);
+    }
+    files.insert(
+        "include/isthmus/openmpi/mpi-ext.h".into(),
+        header::openmpi_extensions(standard)?,
+    );
     files.insert("docs/unfinished.md".into(), unfinished::render(standard));
     for (library, text) in trampoline::render(standard) {
         files.insert(Path::new("crates/abi/trampoline").join(library), text);

@@ -71,7 +71,7 @@ pub fn into(prefix: &Path) -> Result<()> {
     link::absent(&folder(prefix, "lib/isthmus")?)?;
     fortran::libraries(&folder(prefix, "lib")?)?;
     let include = folder(prefix, "include")?;
-    for below in ["", "mpp"] {
+    for below in ["", "mpp", "isthmus/mpich", "isthmus/openmpi"] {
         let to = folder(&include, below)?;
         for header in files(&root().join("include").join(below))? {
             copy(&header, &to.join(header.file_name().context("a file has a name")?))?;
@@ -158,18 +158,18 @@ struct Api {
 
 const MPI: Api = Api {
     name: "MPI",
-    against: ", against the standard ABI",
-    libraries: "-lmpi_abi",
+    against: ", for the standard ABI or another (-abi)",
+    libraries: "$library",
 };
 const MPI_FORTRAN: Api = Api {
-    libraries: "-lmpifort_abi -lmpi_abi",
+    libraries: "-lmpifort_abi $library",
     ..MPI
 };
 /// Programs that use MPI too need nothing else.
 const OPENSHMEM: Api = Api {
     name: "OpenSHMEM",
     against: "",
-    libraries: "-loshmem -Wl,--push-state,--as-needed -lmpi_abi -Wl,--pop-state",
+    libraries: "-loshmem -Wl,--push-state,--as-needed $library -Wl,--pop-state",
 };
 
 /// Language, variable, option, compiler, package.

@@ -24,9 +24,7 @@ pub fn render(standard: &Standard, root: &Path) -> Result<BTreeMap<PathBuf, Stri
     let mut files = BTreeMap::new();
     files.insert("fortran/library/entries.c".into(), entry::plain(standard, &by_hand)?);
     files.insert("fortran/library/choice.c".into(), entry::choice(standard)?);
-    files.insert("fortran/library/mpich_abi.h".into(), mpich::header(standard)?);
     files.insert("fortran/library/mpich_constants.c".into(), mpich::constants(standard)?);
-    files.insert("fortran/library/openmpi_abi.h".into(), openmpi::header(standard)?);
     files.insert(
         "fortran/library/openmpi_constants.c".into(),
         openmpi::constants(standard)?,
@@ -51,14 +49,7 @@ fn by_hand(folder: &Path) -> Result<BTreeSet<String>> {
     let mut names = BTreeSet::new();
     for entry in std::fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
         let path = entry?.path();
-        let generated = [
-            "entries.c",
-            "choice.c",
-            "mpich_abi.h",
-            "mpich_constants.c",
-            "openmpi_abi.h",
-            "openmpi_constants.c",
-        ];
+        let generated = ["entries.c", "choice.c", "mpich_constants.c", "openmpi_constants.c"];
         if path
             .file_name()
             .is_some_and(|name| generated.iter().any(|one| name == *one))
