@@ -7,6 +7,7 @@ mod constants;
 mod entry;
 mod fortran;
 mod header;
+pub mod manual;
 mod openmpi;
 mod openshmem;
 mod pieces;
@@ -22,6 +23,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::compatibility;
 use standard::Standard;
 
 /// Where generated Rust goes; every file in it is ours.
@@ -44,6 +46,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let mut files = generate(&standard)?;
     files.extend(openshmem::generate(root)?);
     files.extend(fortran::render(&standard, root)?);
+    files.insert("docs/compatibility.md".into(), compatibility::page(root)?);
     for (model, what) in MODELS {
         let list = root.join("standard").join(model).with_extension("txt");
         let list = std::fs::read_to_string(&list).with_context(|| format!("cannot read {}", list.display()))?;

@@ -97,7 +97,7 @@ pub fn run(suite: &mut Suite, prefix: &Path) {
 }
 
 /// A problem for HPC Challenge that takes seconds.
-const HPCC: &str = "\
+pub const HPCC: &str = "\
 line 1 is not read
 line 2 is not read
 HPL.out
