@@ -367,21 +367,41 @@ fn what_is_asked_for_is_shown() -> Result<()> {
     Ok(())
 }
 
-/// The manual and the completion of both commands know their options, and bash takes what is meant for it.
+/// The manual and the completion of both commands know their options, and bash takes what is meant for it. Each procedure has a page.
 fn manuals_and_completions_are_installed() -> Result<()> {
     let share = isthmus_tests::prefix().join("share");
-    for (name, option) in [("isthmus", "install-peers"), ("mpiexec", "report-hang")] {
-        let manual = std::fs::read_to_string(share.join(format!("man/man1/{name}.1")))?;
+    for (name, page, option) in [
+        ("isthmus", "isthmus-bench", "install-peers"),
+        ("mpiexec", "mpiexec", "report-hang"),
+    ] {
+        let manual = std::fs::read_to_string(share.join(format!("man/man1/{page}.1")))?;
         ensure!(manual.contains(&option.replace('-', "\\-")), "{manual}");
         let completion = share.join("bash-completion/completions").join(name);
         let script = format!(
-            "source {}; COMP_WORDS=({name} bench --{}); COMP_CWORD=2; _isthmus{}; echo ${{COMPREPLY[@]}}",
+            "source {}; COMP_WORDS=({name} bench --{}); COMP_CWORD=2; _isthmus{} {name} --{} bench; echo ${{COMPREPLY[@]}}",
             completion.display(),
             &option[..9],
-            if name == "isthmus" { "" } else { "_mpiexec" }
+            if name == "isthmus" { "" } else { "_mpiexec" },
+            &option[..9],
         );
         let run = Run::program("bash").arg("-c").arg(script).succeed()?;
         ensure!(run.out.trim() == format!("--{option}"), "{}{}", run.out, run.err);
+        for other in [
+            format!("zsh/site-functions/_{name}"),
+            format!("fish/vendor_completions.d/{name}.fish"),
+        ] {
+            let text = std::fs::read_to_string(share.join(&other))?;
+            ensure!(text.contains(option), "{other}: {text}");
+        }
+    }
+    for page in [
+        "man1/mpicc.1",
+        "man1/mpifort.1",
+        "man3/MPI_Send.3",
+        "man3/MPI_Send_c.3",
+        "man7/isthmus_tunables.7",
+    ] {
+        ensure!(share.join("man").join(page).exists(), "{page}");
     }
     for name in ["unfinished.md", "debugging.md", "profiling.md"] {
         ensure!(share.join("doc/isthmus").join(name).exists(), "{name}");

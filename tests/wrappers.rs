@@ -117,6 +117,7 @@ fn wrong_calls_are_one_line() -> Result<()> {
         (mpicc().words("-cc=no-such-compiler a.c"), 127, "no-such-compiler"),
         (mpicc().words("a.c").env("ISTHMUS_CC", command("mpicc")), 1, "itself"),
         (mpicc(), 1, "-help"),
+        (mpicc().words("-abi=cray a.c"), 1, "standard, mpich and openmpi"),
     ] {
         let run = run.finish()?;
         assert_eq!((run.code, run.err.lines().count()), (Some(code), 1), "{}", run.err);
@@ -166,6 +167,45 @@ fn cxx() -> Result<()> {
         .arg(&source)
         .succeed()?;
     assert_eq!(Run::mpiexec("-n 2").arg(&program).succeed()?.out, "2\n2\n");
+    Ok(())
+}
+
+/// A program for each ABI asks the library of that ABI by its soname, in C and C++, and runs on ours; what is in its data is an address.
+#[test]
+fn each_abi_compiles_links_and_runs() -> Result<()> {
+    let source = folder().join("abi/each_abi.c");
+    for (abi, soname, version) in [
+        ("standard", "libmpi_abi.so.1", "Isthmus "),
+        ("mpich", "libmpi.so.12", "MPICH Version:"),
+        ("openmpi", "libmpi.so.40", "Open MPI v4."),
+    ] {
+        for (name, language, place) in [
+            ("mpicc", "c", "-fPIE -pie"),
+            ("mpicc", "c", "-fno-pie -no-pie"),
+            ("mpicxx", "c++", "-fPIE -pie"),
+        ] {
+            let program = scratch("abi")?.join(format!("{abi}-{language}"));
+            Run::program(command(name))
+                .words(&format!("-abi={abi} {place} -Wall -Wextra -Werror -x {language}"))
+                .arg(&source)
+                .words("-o")
+                .arg(&program)
+                .succeed()?;
+            let needed = Run::program("readelf").words("-d").arg(&program).succeed()?.out;
+            ensure!(needed.contains(&format!("[{soname}]")), "{abi}: {needed}");
+            let run = Run::mpiexec("-n 2").arg(&program).succeed()?;
+            ensure!(run.out.contains(version), "{abi}: {}{}", run.out, run.err);
+        }
+        let by_variable = Run::program(command("mpicc"))
+            .words("-show a.c")
+            .env("ISTHMUS_ABI", abi);
+        let by_option = Run::program(command("mpicc")).words(&format!("-abi={abi} -show a.c"));
+        assert_eq!(by_variable.succeed()?.out, by_option.succeed()?.out);
+    }
+    let compile = Run::program(command("mpicc"))
+        .words("-abi=openmpi --showme:compile")
+        .succeed()?;
+    assert!(compile.out.contains("include/isthmus/openmpi "), "{}", compile.out);
     Ok(())
 }
 

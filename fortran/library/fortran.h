@@ -8,13 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if defined(MPICH_ABI)
-#include "mpich_abi.h"
-#elif defined(OPENMPI_ABI)
-#include "openmpi_abi.h"
-#else
-#include "mpi.h"
-#endif
+/* Of the ABI that is compiled for. */
+#include <mpi.h>
 
 /* Names. What Fortran calls MPI_X calls the C function MPI_X, so that a tool which intercepts that sees it; PMPI_X calls PMPI_X. */
 #if defined(PROFILING)

@@ -34,7 +34,6 @@ FINT __mpi_f08_link_constants_MOD_mpi_errcodes_ignore, __mpi_f08_link_constants_
 char __mpi_f08_link_constants_MOD_mpi_argv_null, __mpi_f08_link_constants_MOD_mpi_argvs_null;
 
 /* C programs of this ABI compare with these (MPI-5.0 §19.3.5). */
-extern void *MPI_F_STATUS_IGNORE, *MPI_F_STATUSES_IGNORE;
 __attribute__((constructor)) static void tell_c(void) {
     MPI_F_STATUS_IGNORE = mpipriv1_.status_ignore;
     MPI_F_STATUSES_IGNORE = mpipriv2_.statuses_ignore;

@@ -13,6 +13,8 @@ struct Library {
     name: &'static str,
     links: &'static [&'static str],
     on: &'static str,
+    /// The folder of its ABI's `mpi.h`.
+    include: &'static str,
     flags: &'static [&'static str],
     /// Sources that it has alone.
     own: &'static [&'static str],
@@ -25,6 +27,7 @@ const LIBRARIES: [Library; 3] = [
         name: "libmpifort_abi.so.1",
         links: &["libmpifort_abi.so"],
         on: "libmpi_abi.so.1",
+        include: "include",
         flags: &[],
         own: &[],
         has_descriptors: true,
@@ -34,6 +37,7 @@ const LIBRARIES: [Library; 3] = [
         name: "libmpifort.so.12",
         links: &["libmpifort.so", "libmpichfort.so.12", "libmpichfort.so"],
         on: "libmpi.so.12",
+        include: "include/isthmus/mpich",
         flags: &["-DMPICH_ABI"],
         own: &["mpich_constants.c"],
         has_descriptors: true,
@@ -43,6 +47,7 @@ const LIBRARIES: [Library; 3] = [
         name: "libmpi_mpifh.so.40",
         links: &["libmpi_usempi_ignore_tkr.so.40", "libmpi_usempif08.so.40"],
         on: "libmpi.so.40",
+        include: "include/isthmus/openmpi",
         flags: &["-DOPENMPI_ABI"],
         own: &["openmpi_constants.c"],
         has_descriptors: false,
@@ -86,7 +91,7 @@ pub fn libraries(lib: &Path) -> Result<()> {
         for (source, variants) in sources {
             for flags in variants {
                 let object = objects.join(format!("{source}{}.o", flags.concat()));
-                compile(source, &[library.flags, flags].concat(), &object)?;
+                compile(source, library.include, &[library.flags, flags].concat(), &object)?;
                 all.push(object);
             }
         }
@@ -118,9 +123,10 @@ pub fn libraries(lib: &Path) -> Result<()> {
 }
 
 /// Compile a source, unless the object is newer than all of them.
-fn compile(source: &str, flags: &[&str], object: &Path) -> Result<()> {
+fn compile(source: &str, include: &str, flags: &[&str], object: &Path) -> Result<()> {
     let folder = root().join("fortran/library");
-    if is_current(object, &folder)? {
+    let include = root().join(include);
+    if is_current(object, &folder, &include.join("mpi.h"))? {
         return Ok(());
     }
     let mut cc = compiler();
@@ -136,7 +142,7 @@ fn compile(source: &str, flags: &[&str], object: &Path) -> Result<()> {
     ])
     .args(flags)
     .arg("-I")
-    .arg(root().join("include"))
+    .arg(include)
     .arg("-c")
     .arg(folder.join(source))
     .arg("-o")
@@ -144,10 +150,10 @@ fn compile(source: &str, flags: &[&str], object: &Path) -> Result<()> {
     run(cc, source)
 }
 
-fn is_current(object: &Path, folder: &Path) -> Result<bool> {
+fn is_current(object: &Path, folder: &Path, header: &Path) -> Result<bool> {
     let time = |path: &Path| std::fs::metadata(path).and_then(|found| found.modified());
     let Ok(made) = time(object) else { return Ok(false) };
-    let mut sources: Vec<PathBuf> = vec![root().join("include/mpi.h"), root().join("xtask/src/fortran.rs")];
+    let mut sources: Vec<PathBuf> = vec![header.to_owned(), root().join("xtask/src/fortran.rs")];
     for entry in std::fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
         sources.push(entry?.path());
     }

@@ -7,6 +7,7 @@ mod constants;
 mod entry;
 mod fortran;
 mod header;
+pub mod manual;
 mod openmpi;
 mod openshmem;
 mod pieces;
@@ -22,6 +23,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::compatibility;
 use standard::Standard;
 
 /// Where generated Rust goes; every file in it is ours.
@@ -44,6 +46,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let mut files = generate(&standard)?;
     files.extend(openshmem::generate(root)?);
     files.extend(fortran::render(&standard, root)?);
+    files.insert("docs/compatibility.md".into(), compatibility::page(root)?);
     for (model, what) in MODELS {
         let list = root.join("standard").join(model).with_extension("txt");
         let list = std::fs::read_to_string(&list).with_context(|| format!("cannot read {}", list.display()))?;
@@ -87,7 +90,13 @@ pub fn run(arguments: &[String]) -> Result<()> {
 /// Everything that is generated, by path from the root of the repository.
 fn generate(standard: &Standard) -> Result<BTreeMap<PathBuf, String>> {
     let mut files = BTreeMap::new();
-    files.insert("include/mpi.h".into(), header::render(standard)?);
+    for abi in &header::ABIS {
+        files.insert(abi.path.into(), header::render(standard, abi)?);
+    }
+    files.insert(
+        "include/isthmus/openmpi/mpi-ext.h".into(),
+        header::openmpi_extensions(standard)?,
+    );
     files.insert("docs/unfinished.md".into(), unfinished::render(standard));
     for (library, text) in trampoline::render(standard) {
         files.insert(Path::new("crates/abi/trampoline").join(library), text);

@@ -5,21 +5,56 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
+mod documents;
+mod wrappers;
+
 use crate::fortran;
 use crate::link;
 use crate::process::{cargo, root, show, target};
 use crate::tools::{self, Tool};
 
-/// `install [--prefix DIR]`
+const USAGE: &str = "usage: cargo xtask install [--prefix DIR] [--destdir DIR]";
+
+/// Other names of commands.
+const LINKS: [(&str, &str); 11] = [
+    ("mpirun", "mpiexec"),
+    ("mpicc_abi", "mpicc"),
+    ("mpicxx_abi", "mpicxx"),
+    ("mpic++", "mpicxx"),
+    ("mpif77", "mpifort"),
+    ("mpif90", "mpifort"),
+    ("mpifort_abi", "mpifort"),
+    ("oshc++", "oshcxx"),
+    ("oshCC", "oshcxx"),
+    ("oshrun", "mpiexec"),
+    ("shmemrun", "mpiexec"),
+];
+
+/// `install [--prefix DIR] [--destdir DIR]`: with a destination, into `DESTDIR/PREFIX`. No file has the prefix in it, so what a package is made
+/// of is moved there later.
 pub fn run(arguments: &[String]) -> Result<()> {
-    let prefix = match arguments {
-        [] => root().join("dist"),
-        [option, prefix] if option == "--prefix" => std::env::current_dir()?.join(prefix),
-        [option] if option.starts_with("--prefix=") => std::env::current_dir()?.join(&option["--prefix=".len()..]),
-        _ => bail!("usage: cargo xtask install [--prefix DIR]"),
+    let (mut prefix, mut destination) = (None, None);
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        let (option, value) = match argument.split_once('=') {
+            Some((option, value)) => (option, Some(value.to_owned())),
+            None => (argument.as_str(), rest.next().cloned()),
+        };
+        let place = match option {
+            "--prefix" => &mut prefix,
+            "--destdir" => &mut destination,
+            _ => bail!(USAGE),
+        };
+        *place = Some(std::env::current_dir()?.join(value.context(USAGE)?));
+    }
+    let prefix = prefix.unwrap_or_else(|| root().join("dist"));
+    let into_folder = match destination {
+        Some(destination) => destination.join(prefix.strip_prefix("/").context("a prefix is absolute")?),
+        None => prefix,
     };
-    into(&prefix)?;
-    println!("installed in {}", prefix.display());
+    into(&into_folder)?;
+    println!("installed in {}", into_folder.display());
+    documents::told(&into_folder);
     Ok(())
 }
 
@@ -40,38 +75,17 @@ pub fn into(prefix: &Path) -> Result<()> {
     let bin = folder(prefix, "bin")?;
     copy(&built.join("mpiexec"), &bin.join("mpiexec"))?;
     copy(&built.join("isthmus"), &bin.join("isthmus"))?;
-    for (name, api, [language, variable, flag, compiler, package]) in [
-        ("mpicc", &MPI, C),
-        ("mpicxx", &MPI, CXX),
-        ("oshcc", &OPENSHMEM, C),
-        ("oshcxx", &OPENSHMEM, CXX),
-    ] {
-        let text = wrapper(api, language, variable, flag, compiler, package);
-        write(&bin.join(name), &plain(&text), 0o755)?;
+    for (name, text) in wrappers::all() {
+        write(&bin.join(name), &text, 0o755)?;
     }
-    let [language, variable, flag, compiler, package] = FORTRAN;
-    let text = wrapper(&MPI_FORTRAN, language, variable, flag, compiler, package);
-    write(&bin.join("mpifort"), &with_modules(&text), 0o755)?;
-    for (link, to) in [
-        ("mpirun", "mpiexec"),
-        ("mpicc_abi", "mpicc"),
-        ("mpicxx_abi", "mpicxx"),
-        ("mpic++", "mpicxx"),
-        ("mpif77", "mpifort"),
-        ("mpif90", "mpifort"),
-        ("mpifort_abi", "mpifort"),
-        ("oshc++", "oshcxx"),
-        ("oshCC", "oshcxx"),
-        ("oshrun", "mpiexec"),
-        ("shmemrun", "mpiexec"),
-    ] {
+    for (link, to) in LINKS {
         point(&bin.join(link), to)?;
     }
     link::libraries(&built, &folder(prefix, "lib")?)?;
     link::absent(&folder(prefix, "lib/isthmus")?)?;
     fortran::libraries(&folder(prefix, "lib")?)?;
     let include = folder(prefix, "include")?;
-    for below in ["", "mpp"] {
+    for below in ["", "mpp", "isthmus/mpich", "isthmus/openmpi"] {
         let to = folder(&include, below)?;
         for header in files(&root().join("include").join(below))? {
             copy(&header, &to.join(header.file_name().context("a file has a name")?))?;
@@ -84,25 +98,6 @@ pub fn into(prefix: &Path) -> Result<()> {
         0o644,
     )?;
     point(&pkgconfig.join("mpi.pc"), "isthmus.pc")?;
-    let documents = folder(prefix, "share/doc/isthmus")?;
-    for name in ["unfinished.md", "debugging.md", "checking.md", "profiling.md"] {
-        copy(&root().join("docs").join(name), &documents.join(name))?;
-    }
-    let manual = printed(&built.join("mpiexec"), "--print-manual")?;
-    let pages = folder(prefix, "share/man/man1")?;
-    write(&pages.join("mpiexec.1"), &manual, 0o644)?;
-    point(&pages.join("mpirun.1"), "mpiexec.1")?;
-    write(
-        &pages.join("isthmus.1"),
-        &printed(&built.join("isthmus"), "print manual")?,
-        0o644,
-    )?;
-    let completion = printed(&built.join("mpiexec"), "--print-completion")?;
-    let completions = folder(prefix, "share/bash-completion/completions")?;
-    write(&completions.join("mpiexec"), &completion, 0o644)?;
-    point(&completions.join("mpirun"), "mpiexec")?;
-    let completion = printed(&built.join("isthmus"), "print completion")?;
-    write(&completions.join("isthmus"), &completion, 0o644)?;
     let valgrind = folder(prefix, "share/isthmus")?;
     write(
         &valgrind.join("valgrind.supp"),
@@ -137,72 +132,8 @@ pub fn into(prefix: &Path) -> Result<()> {
     for source in files(&root().join("bench"))? {
         copy(&source, &bench.join(source.file_name().context("a file has a name")?))?;
     }
-    fortran::modules(prefix)
-}
-
-/// What a program that was just built prints.
-fn printed(program: &Path, arguments: &str) -> Result<String> {
-    let output = std::process::Command::new(program)
-        .args(arguments.split_whitespace())
-        .output()
-        .with_context(|| format!("cannot run {}", program.display()))?;
-    Ok(String::from_utf8(output.stdout)?)
-}
-
-/// What a wrapper compiles for: its name, what is said of it beside, and what links it.
-struct Api {
-    name: &'static str,
-    against: &'static str,
-    libraries: &'static str,
-}
-
-const MPI: Api = Api {
-    name: "MPI",
-    against: ", against the standard ABI",
-    libraries: "-lmpi_abi",
-};
-const MPI_FORTRAN: Api = Api {
-    libraries: "-lmpifort_abi -lmpi_abi",
-    ..MPI
-};
-/// Programs that use MPI too need nothing else.
-const OPENSHMEM: Api = Api {
-    name: "OpenSHMEM",
-    against: "",
-    libraries: "-loshmem -Wl,--push-state,--as-needed -lmpi_abi -Wl,--pop-state",
-};
-
-/// Language, variable, option, compiler, package.
-const C: [&str; 5] = ["C", "CC", "-cc", "cc", "gcc"];
-const CXX: [&str; 5] = ["C++", "CXX", "-cxx", "c++", "g++"];
-const FORTRAN: [&str; 5] = ["Fortran", "FC", "-fc", "gfortran", "gfortran"];
-
-/// A wrapper without the lines that only Fortran needs; these end in `# Fortran`.
-fn plain(text: &str) -> String {
-    lines(text, "  # Fortran").replace("  # C\n", "\n")
-}
-
-/// A wrapper with them, and without those of the other languages.
-fn with_modules(text: &str) -> String {
-    lines(text, "  # C").replace("  # Fortran\n", "\n")
-}
-
-/// A text without the lines that end so.
-fn lines(text: &str, end: &str) -> String {
-    let kept = text.lines().filter(|line| !line.ends_with(end));
-    kept.map(|line| format!("{line}\n")).collect()
-}
-
-fn wrapper(api: &Api, language: &str, variable: &str, flag: &str, compiler: &str, package: &str) -> String {
-    versioned(include_str!("../templates/mpicc.sh"))
-        .replace("@API@", api.name)
-        .replace("@AGAINST@", api.against)
-        .replace("@LIBRARIES@", api.libraries)
-        .replace("@LANGUAGE@", language)
-        .replace("@VARIABLE@", variable)
-        .replace("@FLAG@", flag)
-        .replace("@COMPILER@", compiler)
-        .replace("@PACKAGE@", package)
+    fortran::modules(prefix)?;
+    documents::install(prefix)
 }
 
 fn versioned(template: &str) -> String {

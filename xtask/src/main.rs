@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+mod compatibility;
 mod demo;
 mod docs;
 mod fortran;
@@ -11,6 +12,7 @@ mod install;
 mod kmod;
 mod layers;
 mod link;
+mod package;
 mod process;
 mod test;
 mod tools;
@@ -18,10 +20,15 @@ mod tools;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
   demo                   build, install, run examples/heat.c on 4 ranks, print a ping-pong table
-  install [--prefix DIR] build for release and install (default prefix: dist)
+  install [--prefix DIR] [--destdir DIR]
+                         build for release and install (default prefix: dist); with a destination, into DESTDIR/PREFIX
+  wheel [--try]          make a package for Python (PyPI); --try: install it in a fresh environment, beside mpi4py and mpich
+  deb [--try]            make packages for Debian; --try: install them over a copy of this system, run Debian's programs, remove
   test [--full] [--only PART]...
                          everything that must pass; --full: other people's suites whole, bad days more often;
                          --only: these parts alone (a wrong name lists them)
+  compatibility [--prefix DIR] [PROGRAM]...
+                         run the programs of tests/compatibility that are installed, and write docs/compatibility.md
   fuzz TARGET [--minutes N] [--minimize] [FILE...]
                          feed a target what libFuzzer comes up with (10 minutes), or these files;
                          --minimize makes what was found the corpus
@@ -41,6 +48,9 @@ fn main() -> ExitCode {
     let outcome = match command {
         "demo" => demo::run(rest),
         "install" => install::run(rest),
+        "wheel" => package::wheel::run_command(rest),
+        "deb" => package::deb::run_command(rest),
+        "compatibility" => compatibility::run(rest),
         "test" => test::run(rest),
         "fuzz" => fuzz::run(rest),
         "gen" => generate::run(rest),

@@ -14,8 +14,10 @@ use anyhow::{Result, bail, ensure};
 use crate::process::{cargo, quiet, target};
 use crate::tools::{self, Tool};
 use crate::{docs, generate, layers};
-use outside::{arrays, cmake, files, fortran, imb, mpi4py, mpich, openmpi, rsmpi, shmem4py};
+use outside::{arrays, cmake, files, fortran, imb, mpi4py, mpich, openmpi, packages, rsmpi, shmem4py};
 use suite::Suite;
+
+pub use outside::openmpi::HPCC;
 
 const BUILD: Duration = Duration::from_secs(1800);
 const RUN: Duration = Duration::from_secs(900);
@@ -91,6 +93,10 @@ const PARTS: &[Part] = &[
     Part {
         long: true,
         ..installed("rsmpi", |suite, around| rsmpi::run(suite, &around.prefix))
+    },
+    Part {
+        long: true,
+        ..sources("packages", |suite, _| packages::run(suite))
     },
     Part {
         long: true,

@@ -39,6 +39,8 @@ pub enum Tool {
     OpenMpi,
     /// Programs that Debian has built for Open MPI: HPC Challenge, NetPIPE.
     OpenMpiPrograms,
+    /// mpi4py as Debian has it, for its own Python and Open MPI.
+    DebianMpi4py,
     /// Slurm's daemons and commands.
     Slurm,
     /// An emulator of whole machines.
@@ -68,6 +70,7 @@ impl Tool {
             Self::ParallelFiles => "HDF5 for MPICH's ABI",
             Self::OpenMpi => "Open MPI",
             Self::OpenMpiPrograms => "HPC Challenge and NetPIPE for Open MPI",
+            Self::DebianMpi4py => "Debian's mpi4py",
             Self::Slurm => "Slurm",
             Self::Qemu => "qemu for x86",
             Self::Headers => "the headers of a Linux kernel",
@@ -92,6 +95,7 @@ impl Tool {
             Self::ParallelFiles => &["libhdf5-mpich-103-1"],
             Self::OpenMpi => &["libopenmpi-dev", "openmpi-bin"],
             Self::OpenMpiPrograms => &["hpcc", "netpipe-openmpi"],
+            Self::DebianMpi4py => &["python3-mpi4py"],
             Self::Slurm => &[
                 "slurmctld",
                 "slurmd",
@@ -134,6 +138,7 @@ impl Tool {
             Self::ParallelFiles => has_library("libhdf5_mpich.so.103"),
             Self::OpenMpiPrograms => found("hpcc") && found("NPopenmpi"),
             Self::OpenMpi => found("mpicc.openmpi") && has_library("libmpi_cxx.so.40"),
+            Self::DebianMpi4py => Path::new("/usr/lib/python3/dist-packages/mpi4py").exists(),
             Self::Slurm => ["munged", "slurmctld", "slurmd", "srun"].into_iter().all(found),
             Self::Qemu => found(kmod::QEMU),
             Self::Headers => found("make") && found("gcc") && kmod::newest().is_some(),

@@ -5,6 +5,8 @@
 name=$(basename -- "$0")
 self=$(command -v -- "$0")
 prefix=$(cd -- "$(dirname -- "$(readlink -f -- "$self")")/.." && pwd)
+abi=${ISTHMUS_ABI:-standard}
+case $name in *_abi) abi=standard ;; esac
 compiler=${ISTHMUS_@VARIABLE@:-${MPICH_@VARIABLE@:-${OMPI_@VARIABLE@:-@COMPILER@}}}
 
 fail() {
@@ -37,6 +39,9 @@ usage: $name [options of $name] [options and files for $compiler]
   -link-info      the same, as link steps need it
   --showme        as -show; --showme:compile and --showme:link: the options alone
   @FLAG@=COMPILER   use this compiler; so does ISTHMUS_@VARIABLE@ (or MPICH_@VARIABLE@, OMPI_@VARIABLE@) in the environment
+  -abi=ABI        compile for this ABI of MPI: standard (libmpi_abi.so.1), mpich (libmpi.so.12) or openmpi (libmpi.so.40); so does
+                  ISTHMUS_ABI in the environment. Libraries that the program links have to be of the same  # C
+                  ISTHMUS_ABI in the environment. Fortran is compiled for the standard ABI only  # Fortran
   -nativelinking  link without @API@
   -echo           show what is run
   -v              print the version of Isthmus, and run $compiler -v
@@ -59,12 +64,8 @@ for argument in "$@"; do
         -c | -S | -E | -M | -MM) linking=no ;;
         -show | --show | -compile-info | -compile_info | -link-info | -link_info) show=yes; continue ;;
         --showme | -showme) show=yes; continue ;;
-        --showme:compile | -showme:compile) echo "-I$prefix/include -I$(modules)"; exit 0 ;;  # Fortran
-        --showme:compile | -showme:compile) echo "-I$prefix/include"; exit 0 ;;  # C
-        --showme:link | -showme:link)
-            echo "-L$prefix/lib -Wl,-rpath -Wl,$prefix/lib -Wl,--enable-new-dtags @LIBRARIES@"
-            exit 0
-            ;;
+        --showme:compile | -showme:compile) show=compile; continue ;;
+        --showme:link | -showme:link) show=link; continue ;;
         --showme:version | -showme:version) echo "$name for Isthmus version @VERSION@"; exit 0 ;;
         --showme:* | -showme:*) fail "${argument}: compile, link and version are known" ;;
         @FLAG@=*) compiler=${argument#*=}; continue ;;
@@ -81,7 +82,8 @@ for argument in "$@"; do
             ;;  # Fortran
         -I?*) refuse_others "${argument#-I}" ;;  # Fortran
         -nativelinking) native=yes; continue ;;
-        -mpi-abi | -mpi_abi) continue ;;
+        -abi=*) abi=${argument#*=}; continue ;;
+        -mpi-abi | -mpi_abi) abi=standard; continue ;;
         -echo) set -x; continue ;;
         -help) help ;;
         -v)
@@ -94,12 +96,26 @@ for argument in "$@"; do
     last=$argument  # Fortran
 done
 
+headers=  # C
+case $abi in
+    standard) library=-lmpi_abi ;;
+    mpich | openmpi) fail "-abi=$abi: Fortran is compiled for the standard ABI only, whose programs run on every library of MPI 5.0" ;;  # Fortran
+    mpich) library=-l:libmpi.so.12; headers=$prefix/include/isthmus/mpich ;;  # C
+    openmpi) library=-l:libmpi.so.40; headers=$prefix/include/isthmus/openmpi ;;  # C
+    *) fail "-abi=$abi: standard, mpich and openmpi are known" ;;
+esac
 modules=$(modules)  # Fortran
+case $show in
+    compile) echo "-I$prefix/include -I$modules"; exit 0 ;;  # Fortran
+    compile) echo "${headers:+-I$headers }-I$prefix/include"; exit 0 ;;  # C
+    link) echo "-L$prefix/lib -Wl,-rpath -Wl,$prefix/lib -Wl,--enable-new-dtags @LIBRARIES@"; exit 0 ;;
+esac
 set -- "$@" "-I$prefix/include" "-I$modules"  # Fortran
 case $modules in  # Fortran
     # gfortran takes buffers of different types through mpif.h if it is told to, since version 10.  # Fortran
     */GNU-Fortran*-[1-9][0-9].[0-9]*) set -- "$@" -fallow-argument-mismatch ;;  # Fortran
 esac  # Fortran
+[ -z "$headers" ] || set -- "$@" "-I$headers"  # C
 set -- "$@" "-I$prefix/include"  # C
 if [ $linking = yes ] && [ $native = no ]; then
     set -- "$@" "-L$prefix/lib" -Wl,-rpath "-Wl,$prefix/lib" -Wl,--enable-new-dtags @LIBRARIES@

@@ -25,10 +25,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let (compiler, options) = words.split_first().context("--fc names no compiler")?;
     let version = version(compiler, options)?;
     // Another version of Isthmus may have had other modules.
-    let all = prefix
-        .libraries()
-        .join("isthmus/fortran")
-        .join(env!("CARGO_PKG_VERSION"));
+    let all = prefix.fortran_modules();
     let folder = all.join(&version);
     let new = all.join(format!("{version}.{}", std::process::id()));
     std::fs::create_dir_all(&new).with_context(|| {

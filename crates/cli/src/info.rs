@@ -1,6 +1,7 @@
-//! `isthmus info`: version, build, tunables, counters, machine, mechanisms.
+//! `isthmus info`: version, build, what is supported, tunables, counters, machine, mechanisms.
 
 mod files;
+mod supported;
 
 use std::process::ExitCode;
 
@@ -14,13 +15,16 @@ use isthmus_os::{cgroup, cma_probe, cpu, kmod, membarrier, memfd, memory, topolo
 use isthmus_transfer::{helper, vmsplice};
 use serde::Serialize;
 
+use crate::prefix::Prefix;
 use crate::show;
+use supported::Supported;
 
 /// Everything that is known, in the order in which it is printed.
 #[derive(Serialize)]
 struct Info {
     version: &'static str,
     build: Build,
+    supported: Supported,
     tunables: Vec<Tunable>,
     texts: Vec<Text>,
     counters: Vec<Counter>,
@@ -264,6 +268,7 @@ fn gather(ranks: Option<u32>) -> Info {
             target: env!("ISTHMUS_TARGET"),
             rustc: env!("ISTHMUS_RUSTC"),
         },
+        supported: Supported::of(Prefix::own().ok().as_ref()),
         tunables: tunables::TABLE.iter().map(|row| tunable(row)).collect(),
         texts: tunables::TEXTS
             .iter()
@@ -376,6 +381,9 @@ fn machine() -> Machine {
 fn text(info: &Info) -> String {
     let Build { profile, target, rustc } = &info.build;
     let mut text = format!("Isthmus {} ({profile}, {target}, {rustc})\n", info.version);
+
+    text += "\nSupported\n";
+    text += &show::columns(&info.supported.rows(), 2);
 
     text += "\nTunables (set by the variable ISTHMUS_<NAME>, or mpiexec --set NAME=VALUE)\n";
     let number = |row: &Tunable, value| match row.unit {

@@ -4,9 +4,12 @@
 //! subcommands with options of their own, some shared by all of `bench`. `mpiexec` does not use clap, which knows none of its options'
 //! forms (`crates/launch/src/options.rs`).
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::Context;
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 
 mod algorithms;
 mod bench;
@@ -63,18 +66,23 @@ enum Command {
     /// Half of what `bench network` compares with
     #[command(hide = true)]
     BareFabric(bench::bare_fabric::Arguments),
-    /// Print the manual of this command, or its completion for bash
+    /// Print the manual page of tunables, or the completion of this command for a shell; write its manual pages
     #[command(hide = true)]
     Print {
         /// What
         what: Printed,
+        /// The folder that the manual pages are written into
+        folder: Option<PathBuf>,
     },
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Printed {
     Manual,
-    Completion,
+    Tunables,
+    Bash,
+    Zsh,
+    Fish,
 }
 
 fn main() -> ExitCode {
@@ -97,17 +105,7 @@ fn main() -> ExitCode {
         Command::Tune(arguments) => bench::tune::run(&arguments),
         Command::Fortran(arguments) => fortran::run(&arguments),
         Command::BareFabric(arguments) => bench::bare_fabric::run(&arguments).map(|()| ExitCode::SUCCESS),
-        Command::Print { what } => {
-            let command = Arguments::command();
-            print!(
-                "{}",
-                match what {
-                    Printed::Manual => manual::manual(&command),
-                    Printed::Completion => manual::completion(&command),
-                }
-            );
-            Ok(ExitCode::SUCCESS)
-        }
+        Command::Print { what, folder } => print(what, folder),
     };
     match outcome {
         Ok(code) => code,
@@ -116,6 +114,28 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// What an installation has of this command beside it.
+fn print(what: Printed, folder: Option<PathBuf>) -> anyhow::Result<ExitCode> {
+    let mut command = Arguments::command();
+    let shell = match what {
+        Printed::Manual => {
+            let folder = folder.unwrap_or_else(|| ".".into());
+            clap_mangen::generate_to(command, &folder)
+                .with_context(|| format!("cannot write manual pages into {}", folder.display()))?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        Printed::Tunables => {
+            print!("{}", manual::tunables());
+            return Ok(ExitCode::SUCCESS);
+        }
+        Printed::Bash => Shell::Bash,
+        Printed::Zsh => Shell::Zsh,
+        Printed::Fish => Shell::Fish,
+    };
+    clap_complete::generate(shell, &mut command, "isthmus", &mut std::io::stdout());
+    Ok(ExitCode::SUCCESS)
 }
 
 #[cfg(test)]

@@ -1,50 +1,55 @@
-//! The manual and the completion of `isthmus`, from the table of its commands and options.
+//! isthmus_tunables(7): the tables of tunables, counters and limits as a page of the manual.
 
-use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use clap::Command;
+use isthmus_engine::{counters, limits, tunables};
 
-/// A page of the manual, in the language of `man`(7).
-pub fn manual(command: &Command) -> String {
-    let mut text = String::from(
-        ".TH ISTHMUS 1 \"\" Isthmus\n.SH NAME\nisthmus \\- look at Isthmus, at this machine, and at how fast the one is on the other\n",
+/// The page, in the language of `man`(7).
+pub fn tunables() -> String {
+    let mut text = format!(
+        ".TH ISTHMUS_TUNABLES 7 \"\" \"Isthmus {}\"\n.SH NAME\nisthmus_tunables \\- variables that steer Isthmus, what it counts, and its limits\n\
+         .SH DESCRIPTION\nA tunable is set by a variable of the environment, or by mpiexec \\-\\-set NAME=VALUE. isthmus info prints the values in \
+         force, and where each comes from.\n.SH TUNABLES\n",
+        env!("CARGO_PKG_VERSION")
     );
-    text.push_str(".SH SYNOPSIS\n.B isthmus\nCOMMAND [options]\n.SH COMMANDS\n");
-    page(command, "", &mut text);
-    text
-}
-
-fn page(command: &Command, before: &str, text: &mut String) {
-    for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
-        let name = format!("{before}{}", below.get_name());
-        let about = below.get_about().map(ToString::to_string).unwrap_or_default();
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, ".SS {}\n{}", plain(&name), plain(&about));
-        for argument in below.get_arguments().filter(|argument| !argument.is_hide_set()) {
-            let Some(long) = argument.get_long().filter(|long| *long != "help") else {
-                continue;
-            };
-            let values: Vec<String> = match argument.get_action().takes_values() {
-                true => argument
-                    .get_value_names()
-                    .into_iter()
-                    .flatten()
-                    .map(ToString::to_string)
-                    .collect(),
-                false => Vec::new(),
-            };
-            let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
-            let _ = writeln!(
-                text,
-                ".TP\n\\fB\\-\\-{}\\fR {}\n{}",
-                plain(long),
-                plain(&values.join(" ")),
-                plain(&help)
-            );
-        }
-        page(below, &format!("{name} "), text);
+    // Writing to a string cannot fail.
+    for row in tunables::TABLE {
+        let _ = writeln!(
+            text,
+            ".TP\n\\fB{}\\fR (default {} {})\n{}",
+            plain(&row.variable()),
+            row.default,
+            plain(row.unit),
+            plain(row.doc)
+        );
     }
+    for row in tunables::TEXTS {
+        let _ = writeln!(
+            text,
+            ".TP\n\\fB{}\\fR (text)\n{}",
+            plain(&row.variable()),
+            plain(row.doc)
+        );
+    }
+    text.push_str(".SH COUNTERS\nmpiexec \\-\\-stats prints them, and tools read them by the interface MPI_T.\n");
+    for row in counters::TABLE {
+        let _ = writeln!(text, ".TP\n\\fB{}\\fR\n{}", plain(row.name), plain(row.doc));
+    }
+    text.push_str(
+        ".SH LIMITS\nThey are compiled in; isthmus info \\-\\-limits names the machine and the decision of each.\n",
+    );
+    for row in limits::TABLE {
+        let _ = writeln!(
+            text,
+            ".TP\n\\fB{}\\fR = {} {}\n{}",
+            plain(&row.name.to_lowercase()),
+            row.value,
+            plain(row.unit),
+            plain(row.doc)
+        );
+    }
+    text.push_str(".SH SEE ALSO\n\\fBisthmus\\fR(1), \\fBmpiexec\\fR(1)\n");
+    text
 }
 
 fn plain(text: &str) -> String {
@@ -54,42 +59,18 @@ fn plain(text: &str) -> String {
         .map_or_else(|| text.clone(), |rest| format!("\\&.{rest}"))
 }
 
-/// Completion for bash: commands, and the options of the command that has been named.
-pub fn completion(command: &Command) -> String {
-    let commands = |of: &Command| {
-        let shown = of.get_subcommands().filter(|below| !below.is_hide_set());
-        shown
-            .map(|below| below.get_name().to_owned())
-            .collect::<Vec<_>>()
-            .join(" ")
-    };
-    let mut cases = String::new();
-    for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
-        let mut options = BTreeSet::new();
-        options_of(below, &mut options);
-        let words: Vec<String> = options.into_iter().map(|option| format!("--{option}")).collect();
-        // Writing to a string cannot fail.
-        let _ = writeln!(
-            cases,
-            "        {}) words='{} {}' ;;",
-            below.get_name(),
-            commands(below),
-            words.join(" ")
-        );
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_table_is_in_the_page() {
+        let page = super::tunables();
+        for wanted in [
+            "ISTHMUS_EAGER_LIMIT",
+            "ISTHMUS_COLLECTIVES",
+            ".SH COUNTERS",
+            ".SH LIMITS",
+        ] {
+            assert!(page.contains(wanted), "{wanted}");
+        }
     }
-    format!(
-        "# Completion of isthmus for bash.\n_isthmus() {{\n    local word=${{COMP_WORDS[COMP_CWORD]}} words\n    case ${{COMP_WORDS[1]}} in\n\
-         {cases}        *) words='{} --help --version' ;;\n    esac\n    COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n    \
-         [ ${{#COMPREPLY[@]}} -gt 0 ] || COMPREPLY=($(compgen -f -- \"$word\"))\n}}\ncomplete -o filenames -F _isthmus isthmus\n",
-        commands(command)
-    )
-}
-
-fn options_of(command: &Command, found: &mut BTreeSet<String>) {
-    found.extend(
-        command
-            .get_arguments()
-            .filter_map(|argument| argument.get_long().map(str::to_owned)),
-    );
-    command.get_subcommands().for_each(|below| options_of(below, found));
 }

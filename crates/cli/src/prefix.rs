@@ -1,6 +1,6 @@
 //! Where this Isthmus is installed: known from the executable's own place, so the prefix may be moved.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 
@@ -26,6 +26,16 @@ impl Prefix {
     #[cfg(test)]
     pub fn at(root: PathBuf) -> Self {
         Self(root)
+    }
+
+    /// Its folder.
+    pub fn root(&self) -> &Path {
+        &self.0
+    }
+
+    /// Where the Fortran modules of this version are, in a folder for each compiler.
+    pub fn fortran_modules(&self) -> PathBuf {
+        self.libraries().join("isthmus/fortran").join(env!("CARGO_PKG_VERSION"))
     }
 
     /// A command of this installation.

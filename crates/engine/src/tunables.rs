@@ -167,6 +167,7 @@ const OTHERS: &[&str] = &[
     "ISTHMUS_NODE_ADDRESS",
     "ISTHMUS_PREFIX",
     "ISTHMUS_WRAPPER",
+    "ISTHMUS_ABI",
     "ISTHMUS_CC",
     "ISTHMUS_CXX",
     "ISTHMUS_FC",

@@ -178,7 +178,9 @@ macro_rules! float {
             }
             #[inline(always)]
             fn abs(self) -> Self {
-                Self { re: self.re.hypot(self.im), im: 0.0 }
+                // Not the system's: its version asks for glibc 2.35, and all else for an older one.
+                let modulus = libm::hypot(f64::from(self.re), f64::from(self.im));
+                Self { re: modulus as $type, im: 0.0 }
             }
             #[inline(always)]
             fn order(self) -> f64 {

@@ -323,7 +323,11 @@ impl Parser {
         match name {
             "help" | "h" | "?" => return Ok(Some(Request::Help)),
             "print-manual" => return Ok(Some(Request::Show(table::manual()))),
-            "print-completion" => return Ok(Some(Request::Show(table::completion()))),
+            "print-completion" => {
+                let shell = self.text(name)?;
+                let unknown = || Failure::usage(format!("-{name} {shell}: {} are known", table::SHELLS.join(", ")));
+                return Ok(Some(Request::Show(table::completion(&shell).ok_or_else(unknown)?)));
+            }
             "version" | "V" | "info" => return Ok(Some(Request::Version)),
             "n" | "np" | "c" => {
                 command.ranks = self.number(name)?;

@@ -1,7 +1,7 @@
 //! Starting a rank: its environment, its place, its ties to us.
 #![allow(unsafe_code)] // The code between fork and exec.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::net::IpAddr;
@@ -138,6 +138,10 @@ impl<'a> Starter<'a> {
         }
         if let Some(path) = &self.library_path {
             process.env("LD_LIBRARY_PATH", path);
+            let said = |name| std::env::var(name).ok();
+            if let Some(library) = library_of_mpi4py(path, said("MPI4PY_LIBMPI"), said("MPI4PY_MPIABI")) {
+                process.env("MPI4PY_LIBMPI", library);
+            }
         }
         process.envs(command.environment.iter().map(|(name, value)| (name, value)));
         if let Some(directory) = &command.directory {
@@ -280,9 +284,36 @@ pub fn library_path(own: Option<&Path>, inherited: Option<OsString>) -> Option<O
     Some(path)
 }
 
+/// What mpi4py's wheel shall load, unless the user `said` it: in an environment with the wheel of another MPI it would take that one, whatever
+/// the library path is. Of the ABIs that it may be told to use (`abi`) each has its library; by itself it uses MPICH's.
+fn library_of_mpi4py(path: &OsStr, said: Option<String>, abi: Option<String>) -> Option<PathBuf> {
+    if said.is_some_and(|said| !said.is_empty()) {
+        return None;
+    }
+    let name = match abi.as_deref() {
+        Some("mpiabi") => "libmpi_abi.so.1",
+        Some("openmpi") => "libmpi.so.40",
+        _ => "libmpi.so.12",
+    };
+    let ours = std::env::split_paths(path).next()?;
+    Some(ours.join(name))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn mpi4py_is_told_our_library_unless_the_user_names_one() {
+        let path = OsStr::new("/opt/isthmus/lib:/usr/lib");
+        let ours = |name: &str| Some(PathBuf::from("/opt/isthmus/lib").join(name));
+        assert_eq!(library_of_mpi4py(path, None, None), ours("libmpi.so.12"));
+        assert_eq!(
+            library_of_mpi4py(path, None, Some("mpiabi".into())),
+            ours("libmpi_abi.so.1")
+        );
+        assert_eq!(library_of_mpi4py(path, Some("/other".into()), None), None);
+    }
 
     #[test]
     fn only_an_installed_launcher_names_libraries() {

@@ -81,8 +81,10 @@ def _candidates():
     """Places to look in, the surest first: beside this package in its prefix, where the loader looks, beside `mpiexec`."""
     here = Path(__file__).resolve()
     for folder in here.parents:
-        if (folder / "lib" / NAME).exists():
-            yield str(folder / "lib" / NAME)
+        # The wheel has the prefix beside this package.
+        for prefix in (folder, folder / "prefix"):
+            if (prefix / "lib" / NAME).exists():
+                yield str(prefix / "lib" / NAME)
     yield NAME
     for tool in ("isthmus", "mpiexec"):
         found = shutil.which(tool)

@@ -24,9 +24,7 @@ pub fn render(standard: &Standard, root: &Path) -> Result<BTreeMap<PathBuf, Stri
     let mut files = BTreeMap::new();
     files.insert("fortran/library/entries.c".into(), entry::plain(standard, &by_hand)?);
     files.insert("fortran/library/choice.c".into(), entry::choice(standard)?);
-    files.insert("fortran/library/mpich_abi.h".into(), mpich::header(standard)?);
     files.insert("fortran/library/mpich_constants.c".into(), mpich::constants(standard)?);
-    files.insert("fortran/library/openmpi_abi.h".into(), openmpi::header(standard)?);
     files.insert(
         "fortran/library/openmpi_constants.c".into(),
         openmpi::constants(standard)?,
@@ -46,19 +44,30 @@ pub fn render(standard: &Standard, root: &Path) -> Result<BTreeMap<PathBuf, Stri
     Ok(files)
 }
 
+/// How a procedure is called in Fortran: by what is used, and its interface there.
+pub fn bindings(procedure: &Procedure) -> Result<Vec<(&'static str, String)>> {
+    const C_ONLY: [&str; 2] = ["tool", "failures"];
+    let mut bindings = Vec::new();
+    if C_ONLY.contains(&procedure.chapter.as_str()) || is_for_c(procedure) {
+        return Ok(bindings);
+    }
+    if in_f08(procedure) {
+        bindings.push(("use mpi_f08", interface::shown(procedure, true)?));
+    }
+    let old = match procedure.chapter.as_str() {
+        "removed" => "include 'mpif.h'",
+        _ => "use mpi, or include 'mpif.h'",
+    };
+    bindings.push((old, interface::shown(procedure, false)?));
+    Ok(bindings)
+}
+
 /// Names (lower case, without `mpi_`) of the entries that `folder` has by hand.
 fn by_hand(folder: &Path) -> Result<BTreeSet<String>> {
     let mut names = BTreeSet::new();
     for entry in std::fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
         let path = entry?.path();
-        let generated = [
-            "entries.c",
-            "choice.c",
-            "mpich_abi.h",
-            "mpich_constants.c",
-            "openmpi_abi.h",
-            "openmpi_constants.c",
-        ];
+        let generated = ["entries.c", "choice.c", "mpich_constants.c", "openmpi_constants.c"];
         if path
             .file_name()
             .is_some_and(|name| generated.iter().any(|one| name == *one))
@@ -80,11 +89,14 @@ fn by_hand(folder: &Path) -> Result<BTreeSet<String>> {
 
 /// The procedures that Fortran has: not the tool interface, nor what only C can call.
 fn procedures(standard: &Standard) -> impl Iterator<Item = &Procedure> {
+    let all = standard.procedures.iter();
+    all.filter(|one| one.chapter != "tool" && !is_for_c(one))
+}
+
+/// Can only C call it?
+fn is_for_c(procedure: &Procedure) -> bool {
     const C_ONLY: [&str; 6] = ["_toint", "_fromint", "_c2f", "_f2c", "_c2f08", "_f082c"];
-    standard
-        .procedures
-        .iter()
-        .filter(|one| one.chapter != "tool" && !C_ONLY.iter().any(|suffix| one.name.ends_with(suffix)))
+    C_ONLY.iter().any(|suffix| procedure.name.ends_with(suffix))
 }
 
 /// Those of MPI 5.0 alone.

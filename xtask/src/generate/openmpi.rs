@@ -9,7 +9,7 @@ use super::standard::{Library, OpenMpi, Standard};
 use super::trampoline::{END, JUMP, POINTER, entries};
 
 /// Collectives that are persistent, by the name that Open MPI 4 has for them.
-const PERSISTENT: [&str; 22] = [
+pub const PERSISTENT: [&str; 22] = [
     "Allgather_init",
     "Allgatherv_init",
     "Allreduce_init",

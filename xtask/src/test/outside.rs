@@ -17,6 +17,7 @@ pub mod imb;
 pub mod mpi4py;
 pub mod mpich;
 pub mod openmpi;
+pub mod packages;
 pub mod python;
 pub mod rsmpi;
 pub mod shmem4py;

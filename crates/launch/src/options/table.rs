@@ -256,19 +256,49 @@ pub fn manual() -> String {
     text
 }
 
-/// Completion for bash.
-pub fn completion() -> String {
-    let all: Vec<String> = OPTIONS
-        .iter()
-        .flat_map(|row| row.names.iter().map(|name| dashed(name)))
-        .filter(|name| name != "-?")
-        .collect();
-    format!(
-        "# Completion of mpiexec for bash.\n_isthmus_mpiexec() {{\n    local word=${{COMP_WORDS[COMP_CWORD]}}\n    case $word in\n        \
-         -*) COMPREPLY=($(compgen -W '{}' -- \"$word\")) ;;\n        *) COMPREPLY=($(compgen -c -f -- \"$word\")) ;;\n    esac\n}}\n\
-         complete -o filenames -F _isthmus_mpiexec mpiexec mpirun\n",
-        all.join(" ")
-    )
+/// Shells that completion is printed for.
+pub const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
+
+/// Completion for a shell; `None` if it is none of [`SHELLS`].
+pub fn completion(shell: &str) -> Option<String> {
+    let shown = || {
+        OPTIONS
+            .iter()
+            .flat_map(|row| row.names.iter().map(move |name| (*name, row.help)))
+    };
+    let all = || shown().filter(|(name, _)| *name != "?");
+    Some(match shell {
+        "bash" => format!(
+            "# Completion of mpiexec for bash.\n_isthmus_mpiexec() {{\n    local word=${{COMP_WORDS[COMP_CWORD]}}\n    case $word in\n        \
+             -*) COMPREPLY=($(compgen -W '{}' -- \"$word\")) ;;\n        *) COMPREPLY=($(compgen -c -f -- \"$word\")) ;;\n    esac\n}}\n\
+             complete -o filenames -F _isthmus_mpiexec mpiexec mpirun\n",
+            all().map(|(name, _)| dashed(name)).collect::<Vec<_>>().join(" ")
+        ),
+        "zsh" => {
+            let mut text =
+                String::from("#compdef mpiexec mpirun\n# Completion of mpiexec for zsh.\nlocal -a options=(\n");
+            for (name, help) in all() {
+                let _ = writeln!(text, "    '{}:{}'", dashed(name), help.replace('\'', "'\\''"));
+            }
+            text + ")\nif [[ $PREFIX == -* ]]; then\n    _describe option options\nelse\n    _command_names -e || _files\nfi\n"
+        }
+        "fish" => {
+            let mut text = String::from("# Completion of mpiexec for fish.\n");
+            for command in ["mpiexec", "mpirun"] {
+                for (name, help) in all() {
+                    let form = match (name.len(), dashed(name).starts_with("--")) {
+                        (1, _) => "-s",
+                        (_, true) => "-l",
+                        _ => "-o",
+                    };
+                    let help = help.replace('\\', "\\\\").replace('\'', "\\'");
+                    let _ = writeln!(text, "complete -c {command} {form} {name} -d '{help}'");
+                }
+            }
+            text
+        }
+        _ => return None,
+    })
 }
 
 #[cfg(test)]
@@ -284,9 +314,11 @@ mod tests {
         assert_eq!(all.len(), count);
         assert!(help().lines().all(|line| line.len() <= 180), "{}", help());
         for name in ["--bind-to", "--timeout", "--stdin"] {
-            assert!(
-                help().contains(name) && completion().contains(name) && manual().contains(&name.replace('-', "\\-"))
-            );
+            assert!(help().contains(name) && manual().contains(&name.replace('-', "\\-")));
+            for shell in SHELLS {
+                let completion = completion(shell).unwrap_or_default();
+                assert!(completion.contains(&name[2..]), "{shell}: {completion}");
+            }
         }
     }
 }

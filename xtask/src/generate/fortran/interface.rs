@@ -167,6 +167,29 @@ pub fn mpi_f08(standard: &Standard) -> Result<String> {
     Ok(text)
 }
 
+/// The interface of a procedure as the manual shows it: without what only compilers need.
+pub fn shown(procedure: &Procedure, f08: bool) -> Result<String> {
+    let form = if f08 {
+        Form::F08 { large: false }
+    } else {
+        Form::Mpi { cptr: false }
+    };
+    let body = body(procedure, &form, "")?;
+    let body = body.replace("&\n        ", "");
+    let mut text = String::new();
+    for line in body.lines() {
+        let line = line.strip_prefix("    ").unwrap_or(line);
+        if line.starts_with('!') || ["import", "implicit none"].contains(&line.trim()) {
+            continue;
+        }
+        let line = line.split(" bind(C,").next().unwrap_or(line);
+        let line = line.replace("_f08ts(", "(").replace("_f08(", "(");
+        let line = line.replace("type(*), dimension(*) ::", "<type> ::");
+        writeln!(text, "{}", line.trim_end())?;
+    }
+    Ok(text)
+}
+
 /// Do the forms with small and large counts differ in the types of their arguments? Addresses and counts are integers of the same kind.
 fn is_told_apart(procedure: &Procedure) -> Result<bool> {
     if procedure.forms_differ() {

@@ -30,6 +30,23 @@ pub fn run(suite: &mut Suite, prefix: &Path) {
             quiet(mpiexec(prefix, 4).arg(&program), RUN).map(drop)
         })
     });
+    suite.step(
+        "programs compiled by our mpicc for both of its ABIs run on MPICH's library",
+        || {
+            ["standard", "mpich"].iter().try_for_each(|abi| {
+                let program = environment.folder.join(format!("each_abi-{abi}"));
+                let mut compile = Command::new(prefix.join("bin/mpicc"));
+                compile.arg(format!("-abi={abi}")).arg("-o").arg(&program);
+                quiet(compile.arg(root().join("tests/abi/each_abi.c")), RUN)?;
+                let mut run = Command::new(environment.program("mpiexec"));
+                // Its path to our libraries is a RUNPATH, before which this comes.
+                run.env("LD_LIBRARY_PATH", environment.folder.join("lib"));
+                let text = quiet(run.args(["-n", "2"]).arg(&program), RUN)?;
+                ensure!(!text.contains("Isthmus"), "it ran on ours:\n{text}");
+                Ok(())
+            })
+        },
+    );
     suite.step("the same programs started by MPICH's own launcher (PMI-1)", || {
         PROGRAMS
             .iter()

@@ -1,5 +1,6 @@
 //! Open MPI's ABI: what Debian's package says of it, programs that its wrappers compile, and programs that Debian has built for it.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -65,6 +66,20 @@ pub fn run(suite: &mut Suite, prefix: &Path) {
             .iter()
             .try_for_each(|options| programs(prefix, options))
     });
+    suite.step(
+        "a program compiled by our mpicc -abi=openmpi runs on Debian's library",
+        || {
+            let source = root().join("tests/abi/each_abi.c");
+            let program = compiled(prefix.join("bin/mpicc"), &source, &["-abi=openmpi"])?;
+            // Its path to our libraries is a RUNPATH, before which this comes.
+            let mut run = Command::new("mpiexec.openmpi");
+            run.args(["--allow-run-as-root", "--oversubscribe", "-n", "2", "-x"])
+                .arg(format!("LD_LIBRARY_PATH={LIBRARIES}"));
+            let text = quiet(run.arg(&program), RUN)?;
+            ensure!(!text.contains("Isthmus"), "it ran on ours:\n{text}");
+            Ok(())
+        },
+    );
     if Tool::Fortran.is_there() {
         suite.step(
             "Fortran programs compiled by Open MPI's mpifort run on our library",
@@ -82,7 +97,7 @@ pub fn run(suite: &mut Suite, prefix: &Path) {
 }
 
 /// A problem for HPC Challenge that takes seconds.
-const HPCC: &str = "\
+pub const HPCC: &str = "\
 line 1 is not read
 line 2 is not read
 HPL.out
@@ -144,7 +159,7 @@ fn made_folder() -> Result<PathBuf> {
 
 const WRAPPER: &str = "/usr/bin/mpicc.openmpi";
 
-fn compiled(wrapper: &str, source: &Path, options: &[&str]) -> Result<PathBuf> {
+fn compiled(wrapper: impl AsRef<OsStr>, source: &Path, options: &[&str]) -> Result<PathBuf> {
     let folder = made_folder()?;
     let program = folder.join(source.file_stem().context("a source has a name")?);
     let mut compile = Command::new(wrapper);

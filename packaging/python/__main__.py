@@ -1,0 +1,7 @@
+"""python -m isthmus: where Isthmus is."""
+
+from isthmus.commands import PREFIX, others
+
+print(PREFIX)
+for name in others():
+    print(f"also in this environment: {name}")

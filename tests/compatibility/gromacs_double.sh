@@ -1,0 +1,2 @@
+GMX=gmx_mpi_d
+. "$HERE/gromacs.sh"

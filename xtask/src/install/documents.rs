@@ -1,0 +1,132 @@
+//! Documents of an installation: manual pages, completion of shells, and what users are told of them.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use super::{copy, folder, point, write};
+use crate::generate::manual;
+use crate::process::root;
+
+/// A shell, where its completions are looked for below `share`, and how the file of command `@` is called there.
+const SHELLS: [(&str, &str, &str); 3] = [
+    ("bash", "bash-completion/completions", "@"),
+    ("zsh", "zsh/site-functions", "_@"),
+    ("fish", "fish/vendor_completions.d", "@.fish"),
+];
+
+/// Into a prefix whose commands are there already: they print their own manual and completion.
+pub fn install(prefix: &Path) -> Result<()> {
+    let bin = prefix.join("bin");
+    let share = folder(prefix, "share")?;
+    let documents = folder(&share, "doc/isthmus")?;
+    for name in [
+        "unfinished.md",
+        "debugging.md",
+        "checking.md",
+        "profiling.md",
+        "compatibility.md",
+        "openmpi.md",
+    ] {
+        copy(&root().join("docs").join(name), &documents.join(name))?;
+    }
+    for (shell, below, called) in SHELLS {
+        let completions = folder(&share, below)?;
+        for (name, argument) in [
+            ("mpiexec", format!("--print-completion={shell}")),
+            ("isthmus", format!("print {shell}")),
+        ] {
+            write(
+                &completions.join(called.replace('@', name)),
+                &printed(&bin.join(name), &argument)?,
+                0o644,
+            )?;
+        }
+        // zsh's file names both commands.
+        if shell != "zsh" {
+            let link = completions.join(called.replace('@', "mpirun"));
+            point(&link, &called.replace('@', "mpiexec"))?;
+        }
+    }
+    commands(&bin, &folder(&share, "man/man1")?)?;
+    let tunables = printed(&bin.join("isthmus"), "print tunables")?;
+    write(
+        &folder(&share, "man/man7")?.join("isthmus_tunables.7"),
+        &tunables,
+        0o644,
+    )?;
+    let procedures = folder(&share, "man/man3")?;
+    for (name, text) in manual::pages(&root())? {
+        write(&procedures.join(name), &text, 0o644)?;
+    }
+    for (name, to) in manual::links(&root())? {
+        point(&procedures.join(name), &to)?;
+    }
+    Ok(())
+}
+
+/// Pages of commands.
+fn commands(bin: &Path, pages: &Path) -> Result<()> {
+    write(
+        &pages.join("mpiexec.1"),
+        &printed(&bin.join("mpiexec"), "--print-manual")?,
+        0o644,
+    )?;
+    let printed_pages = Command::new(bin.join("isthmus"))
+        .args(["print", "manual"])
+        .arg(pages)
+        .status();
+    ensure!(
+        printed_pages.context("cannot run isthmus")?.success(),
+        "isthmus cannot write its manual pages into {}",
+        pages.display()
+    );
+    for (name, language, also) in [
+        ("mpicc", "C", "mpicc_abi"),
+        ("mpicxx", "C++", "mpic++"),
+        ("mpifort", "Fortran", "mpif90"),
+        ("oshcc", "OpenSHMEM programs in C", "oshcc"),
+        ("oshcxx", "OpenSHMEM programs in C++", "oshc++"),
+    ] {
+        let help = printed(&bin.join(name), "-help")?;
+        let text = format!(
+            ".TH {} 1 \"\" Isthmus\n.SH NAME\n{name} \\- compile and link {language} with Isthmus\n.SH SYNOPSIS\n.nf\n{}.fi\n.SH SEE ALSO\n\
+             \\fBmpiexec\\fR(1), \\fBisthmus\\fR(1)\n",
+            name.to_uppercase(),
+            manual::plain(&help)
+        );
+        write(&pages.join(format!("{name}.1")), &text, 0o644)?;
+        if also != name {
+            point(&pages.join(format!("{also}.1")), &format!("{name}.1"))?;
+        }
+    }
+    point(&pages.join("mpirun.1"), "mpiexec.1")
+}
+
+/// Say how the shell and man(1) find them.
+pub fn told(prefix: &Path) {
+    let prefix = prefix.display();
+    println!(
+        "commands:      export PATH={prefix}/bin:$PATH\n\
+         manual pages:  man -M {prefix}/share/man MPI_Send (man finds them by itself where {prefix}/bin is in PATH)\n\
+         completion:    bash: source {prefix}/share/bash-completion/completions/mpiexec (and .../isthmus)\n\
+         \x20              zsh: fpath+=({prefix}/share/zsh/site-functions) before compinit\n\
+         \x20              fish: set -a fish_complete_path {prefix}/share/fish/vendor_completions.d"
+    );
+}
+
+/// What a program that was just built prints.
+fn printed(program: &Path, arguments: &str) -> Result<String> {
+    let output = Command::new(program)
+        .args(arguments.split_whitespace())
+        .output()
+        .with_context(|| format!("cannot run {}", program.display()))?;
+    ensure!(
+        output.status.success(),
+        "{} {arguments}: {}",
+        program.display(),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Ok(String::from_utf8(output.stdout)?)
+}
