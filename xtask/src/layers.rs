@@ -191,7 +191,7 @@ const LAYOUTS: &[(&str, usize)] = &[
     ("rma::locks", 3),
     ("rma::mailbox", 3),
     ("rma::region", 1),
-    ("rma::service", 3),
+    ("rma::service", 5),
     ("tunables", 1),
     ("way", 1),
 ];

@@ -1,5 +1,6 @@
 //! One-sided operations on memory that processes expose to each other, free of any API. MPI's windows add their semantics to what
-//! stands here. ARMCI and SHMEM work on memory that every process maps, and need none of it (docs/decisions/0036).
+//! stands here. ARMCI and OpenSHMEM work on memory that every process of a node maps, and need none of it there (docs/decisions/0036); what is
+//! on another node they reach by what stands here (docs/decisions/0191).
 //!
 //! A process [registers](register) memory; its [`RegionKey`] goes to others by whatever means their model has, and they make a
 //! [`Target`] of it. Operations belong to a [`Flow`], the scope of what is completed together.
@@ -53,9 +54,10 @@ use crate::membership::own;
 use crate::memory::heap;
 use crate::{Error, Result};
 
-pub use active::{Handler, Served, ask, handle_active, tell};
+pub use active::{Handler, Layer, Served, ask, handle_active, tell};
 pub(crate) use attending::Attending;
 pub use combine::{Class, Combine, Instruction, Operator};
+pub use direct::overtakes;
 pub use flow::Flow;
 pub use mailbox::finish_left;
 pub(crate) use mailbox::serve;

@@ -8,7 +8,7 @@ use std::sync::Once;
 use std::thread::ThreadId;
 
 use isthmus_engine::warning::{Warning, warn};
-use isthmus_engine::{Peer, State, tunables};
+use isthmus_engine::{Peer, State, rma, tunables};
 use isthmus_os::device;
 
 use crate::comm::{self, Comm};
@@ -42,7 +42,7 @@ pub(crate) fn join(wanted: i32) -> Result<i32> {
         check::begin();
         static TELL_ENV: Once = Once::new();
         TELL_ENV.call_once(info::env::publish_env);
-        isthmus_engine::rma::handle_active(crate::win::handle_active);
+        rma::handle_active(rma::Layer::Windows, crate::win::handle_active);
     }
     life.users += 1;
     Ok(if isthmus_engine::allows_threads() {

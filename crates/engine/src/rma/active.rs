@@ -28,26 +28,35 @@ pub enum Served {
 /// by a peer, and may be anything.
 pub type Handler = fn(Peer, &[u8]) -> Served;
 
-static HANDLER: OnceLock<Handler> = OnceLock::new();
-
-/// From now on this handles active messages. Once, before the first can come.
-pub fn handle_active(handler: Handler) {
-    HANDLER.get_or_init(|| handler);
+/// The layers above that have a handler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Layer {
+    /// MPI's windows.
+    Windows = 0,
+    /// ARMCI.
+    Armci = 1,
 }
 
-/// Hand one to its handler.
-pub(super) fn handle(from: u32, data: &[u8]) -> Served {
-    HANDLER
-        .get()
-        .map_or(Served::Refused, |handler| handler(Peer(from), data))
+static HANDLERS: [OnceLock<Handler>; 2] = [const { OnceLock::new() }; 2];
+
+/// From now on this handles active messages of a layer. Once, before the first can come.
+pub fn handle_active(layer: Layer, handler: Handler) {
+    HANDLERS[layer as usize].get_or_init(|| handler);
+}
+
+/// Hand one to the handler of its layer.
+pub(super) fn handle(layer: u32, from: u32, data: &[u8]) -> Served {
+    let handler = HANDLERS.get(layer as usize).and_then(OnceLock::get);
+    handler.map_or(Served::Refused, |handler| handler(Peer(from), data))
 }
 
 /// Send an active message that has no answer. Does not block. If the peer has failed, nothing happens.
 ///
 /// # Errors
 /// There is no memory for it.
-pub fn tell(peer: Peer, data: &[u8]) -> Result<()> {
-    match service::tell_above(peer, data) {
+pub fn tell(layer: Layer, peer: Peer, data: &[u8]) -> Result<()> {
+    match service::tell_above(layer, peer, data) {
         Err(Error::PeerFailed { .. }) => Ok(()),
         told => told,
     }
@@ -58,6 +67,6 @@ pub fn tell(peer: Peer, data: &[u8]) -> Result<()> {
 ///
 /// # Errors
 /// The peer has failed, or refuses ([`Error::Refused`]).
-pub fn ask(peer: Peer, data: &[u8], longest: usize) -> Result<Vec<u8>> {
-    service::ask_above(peer, data, longest)?.ok_or(Error::Refused { peer: peer.0 })
+pub fn ask(layer: Layer, peer: Peer, data: &[u8], longest: usize) -> Result<Vec<u8>> {
+    service::ask_above(layer, peer, data, longest)?.ok_or(Error::Refused { peer: peer.0 })
 }

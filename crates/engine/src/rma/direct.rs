@@ -15,10 +15,14 @@ use crate::{Error, Result, counters, enter, tunables};
 /// Is an operation of so many bytes better done so than by a call?
 #[inline]
 pub(super) fn pays(target: &Target, length: u64) -> bool {
-    target.is_elsewhere() && {
-        let from = tunables::NETWORK_RMA.get();
-        from != 0 && length >= from
-    }
+    target.is_elsewhere() && overtakes(length)
+}
+
+/// May a put or get of so many bytes in a row overtake what was asked of the same process of another node before?
+#[inline]
+pub fn overtakes(length: u64) -> bool {
+    let from = tunables::NETWORK_RMA.get();
+    from != 0 && length >= from
 }
 
 /// Move the bytes. False: it cannot be done so; any part of them may have been moved. Blocks, and makes progress.

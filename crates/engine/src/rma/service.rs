@@ -19,9 +19,9 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use isthmus_shm::slot::Cause;
-use isthmus_transfer::{Layout, Span, local};
+use isthmus_transfer::{Layout, Level, Span, local};
 
-use super::active::{self, Served};
+use super::active::{self, Layer, Served};
 use super::combine::Combine;
 pub(super) use super::execute::What;
 use super::execute::{Wanted, execute_on, with_own};
@@ -45,6 +45,11 @@ const ANSWERS: ContextId = ContextId::ANSWERS;
 /// Bytes of data in one call, at most: a multiple of every width of elements.
 const PIECE: u64 = 64 * 9 * 5 * 7 * 11 * 13;
 
+/// In a call's number of spans: they are a strided layout, the first block and then a count and a stride for each level.
+const STRIDED: u64 = 1 << 63;
+/// Levels of such a layout, at most.
+const MOST_LEVELS: usize = 16;
+
 /// The tag of a call that nobody waits for an answer to.
 const ONE_WAY: i32 = 0;
 
@@ -52,6 +57,7 @@ const ONE_WAY: i32 = 0;
 #[repr(C)]
 struct Header {
     wanted: Wanted,
+    /// How many entries the list has that says where; with [`STRIDED`], of what.
     spans: u64,
     /// Bytes of the region that are meant.
     bytes: u64,
@@ -140,6 +146,8 @@ impl Engine {
                     Some((What::Batch, _)) => self.answer_call(from, tag, execute_batch(&bytes)),
                     _ => self.answer_call(from, tag, execute(&bytes)),
                 }
+                // Threads may wait for what was written.
+                self.ops.news = true;
             }
         }
         // Behind what is on its way there may be answers now.
@@ -158,7 +166,8 @@ impl Engine {
 
     /// Ask the layer above, now or again. True: it has answered.
     fn ask_above(&mut self, asked: Asked) -> bool {
-        let answer = match active_call(&asked.bytes).map_or(Served::Refused, |data| active::handle(asked.from, data)) {
+        let handled = active_call(&asked.bytes).map(|(layer, data)| active::handle(layer, asked.from, data));
+        let answer = match handled.unwrap_or(Served::Refused) {
             Served::Later => {
                 self.asked.push(asked);
                 return false;
@@ -233,12 +242,12 @@ fn what_of(call: &[u8]) -> Option<(What, u32)> {
     Some((What::of(header.wanted.what)?, header.wanted.region))
 }
 
-/// What an active message says; `None`: the call is another one.
-fn active_call(call: &[u8]) -> Option<&[u8]> {
+/// What an active message says, and to which layer; `None`: the call is another one.
+fn active_call(call: &[u8]) -> Option<(u32, &[u8])> {
     let (header, rest) = call.split_at_checked(HEADER)?;
     // SAFETY: as many bytes; any bits are numbers.
     let header = unsafe { header.as_ptr().cast::<Header>().read_unaligned() };
-    (header.wanted.what == What::Active as u32).then_some(rest)
+    (header.wanted.what == What::Active as u32).then_some((header.wanted.region, rest))
 }
 
 /// Do what a call asks; `None`: it makes no sense.
@@ -246,13 +255,30 @@ fn execute(call: &[u8]) -> Option<Vec<u8>> {
     let (header, rest) = call.split_at_checked(HEADER)?;
     // SAFETY: as many bytes; any bits are numbers.
     let header = unsafe { header.as_ptr().cast::<Header>().read_unaligned() };
-    let spans = usize::try_from(header.spans).ok()?;
+    let spans = usize::try_from(header.spans & !STRIDED).ok()?;
     let (listed, data) = rest.split_at_checked(spans.checked_mul(SPAN)?)?;
     let spans: Vec<Span> = (0..spans)
         // SAFETY: as above.
         .map(|index| unsafe { listed.as_ptr().cast::<Span>().add(index).read_unaligned() })
         .collect();
-    let at = Layout::Spans(&spans);
+    let levels: Vec<Level>;
+    let at = match header.spans & STRIDED {
+        0 => Layout::Spans(&spans),
+        _ => {
+            let (first, rest) = spans.split_first()?;
+            (rest.len() <= MOST_LEVELS).then_some(())?;
+            let level = |entry: &Span| Level {
+                count: entry.address,
+                stride: entry.length.cast_signed(),
+            };
+            levels = rest.iter().map(level).collect();
+            Layout::Strided {
+                base: first.address,
+                block: first.length,
+                levels: &levels,
+            }
+        }
+    };
     let bytes = at.length();
     (bytes == header.bytes && bytes <= 16 * PIECE).then_some(())?;
     let wanted = header.wanted;
@@ -299,7 +325,7 @@ pub(super) unsafe fn moves(
     let mut done = range.start;
     while done < range.end {
         let end = range.end.min(done + PIECE);
-        let spans = spans_of(at, done..end);
+        let there = Listed::of(at, done..end);
         // SAFETY: the caller vouches for `here`; the copy is ours.
         unsafe {
             match what {
@@ -310,13 +336,13 @@ pub(super) unsafe fn moves(
                     ask(
                         flow,
                         target,
-                        message_for(target, what, &spans, None, 0, &data),
+                        message_for(target, what, &there, None, 0, &data),
                         Vec::new(),
                     )?;
                 }
                 _ => {
                     let results = spans_of(here, done..end);
-                    ask(flow, target, message_for(target, what, &spans, None, 0, &[]), results)?;
+                    ask(flow, target, message_for(target, what, &there, None, 0, &[]), results)?;
                 }
             }
         }
@@ -354,8 +380,8 @@ pub(super) unsafe fn accumulates(
             // SAFETY: the caller vouches for `from`; the copy is ours.
             unsafe { local::copy_on(&mut from.cursor(done), &mut packed.cursor(0), end - done) };
         }
-        let spans = spans_of(at, done..end);
-        let message = message_for(target, what, &spans, Some(combine), combine.width, &data);
+        let there = Listed::of(at, done..end);
+        let message = message_for(target, what, &there, Some(combine), combine.width, &data);
         let results = result.map_or_else(Vec::new, |result| spans_of(result, done..end));
         // SAFETY: the caller vouches for `result`.
         unsafe { ask(flow, target, message, results) }?;
@@ -384,10 +410,7 @@ pub(super) unsafe fn compares(
         data.extend_from_slice(std::slice::from_raw_parts(compare, length));
         data.extend_from_slice(std::slice::from_raw_parts(swap, length));
     }
-    let spans = [Span {
-        address: at,
-        length: u64::from(width),
-    }];
+    let there = Listed::of(&Layout::contiguous(at, u64::from(width)), 0..u64::from(width));
     let results = vec![Span {
         address: result.expose_provenance() as u64,
         length: u64::from(width),
@@ -397,9 +420,50 @@ pub(super) unsafe fn compares(
         ask(
             flow,
             target,
-            message_for(target, What::CompareSwap, &spans, None, width, &data),
+            message_for(target, What::CompareSwap, &there, None, width, &data),
             results,
         )
+    }
+}
+
+/// Where bytes of a region lie, as a call says it.
+struct Listed {
+    /// See [`Header::spans`].
+    number: u64,
+    entries: Vec<Span>,
+    bytes: u64,
+}
+
+impl Listed {
+    /// The bytes `range` of a layout.
+    fn of(at: &Layout<'_>, range: Range<u64>) -> Self {
+        let bytes = range.end - range.start;
+        if let Layout::Strided { base, block, levels } = *at
+            && bytes == at.length()
+            && levels.len() <= MOST_LEVELS
+            && at.blocks() > levels.len() as u64 + 1
+        {
+            let first = Span {
+                address: base,
+                length: block,
+            };
+            let level = |level: &Level| Span {
+                address: level.count,
+                length: level.stride.cast_unsigned(),
+            };
+            let entries: Vec<Span> = std::iter::once(first).chain(levels.iter().map(level)).collect();
+            return Self {
+                number: STRIDED | entries.len() as u64,
+                entries,
+                bytes,
+            };
+        }
+        let entries = spans_of(at, range);
+        Self {
+            number: entries.len() as u64,
+            entries,
+            bytes,
+        }
     }
 }
 
@@ -466,12 +530,11 @@ fn message(header: &Header, spans: &[Span], data: &[u8]) -> Vec<u8> {
 fn message_for(
     target: &Target,
     what: What,
-    spans: &[Span],
+    there: &Listed,
     combine: Option<&Combine>,
     width: u32,
     data: &[u8],
 ) -> Vec<u8> {
-    let bytes = spans.iter().map(|span| span.length).sum();
     let header = Header {
         wanted: Wanted {
             what: what as u32,
@@ -481,15 +544,15 @@ fn message_for(
             width,
             number: combine.map_or(0, |combine| combine.number),
         },
-        spans: spans.len() as u64,
-        bytes,
+        spans: there.number,
+        bytes: there.bytes,
     };
-    message(&header, spans, data)
+    message(&header, &there.entries, data)
 }
 
 /// Send the layer above at a peer what nobody waits for. Does not block.
-pub(super) fn tell_above(peer: Peer, data: &[u8]) -> Result<()> {
-    let message = message(&Header::of(What::Active, 0), &[], data);
+pub(super) fn tell_above(layer: Layer, peer: Peer, data: &[u8]) -> Result<()> {
+    let message = message(&Header::of(What::Active, layer as u32), &[], data);
     let mut inside = enter();
     let engine = inside.engine();
     engine.launch_batch(peer.0);
@@ -497,8 +560,12 @@ pub(super) fn tell_above(peer: Peer, data: &[u8]) -> Result<()> {
 }
 
 /// Ask the layer above at a peer, and wait for its answer, of so many bytes at most; `None`: it refuses.
-pub(super) fn ask_above(peer: Peer, data: &[u8], longest: usize) -> Result<Option<Vec<u8>>> {
-    exchange(peer, &message(&Header::of(What::Active, 0), &[], data), longest)
+pub(super) fn ask_above(layer: Layer, peer: Peer, data: &[u8], longest: usize) -> Result<Option<Vec<u8>>> {
+    exchange(
+        peer,
+        &message(&Header::of(What::Active, layer as u32), &[], data),
+        longest,
+    )
 }
 
 /// Ask the owner of a region for a key of 8 bytes to it; `None`: it refuses.
@@ -577,6 +644,38 @@ mod tests {
             batch.extend(call);
         }
         batch
+    }
+
+    /// A strided layout is told by its levels, and a part of one, or one of few blocks, by its blocks.
+    #[test]
+    fn rows_are_listed_only_where_levels_do_not_say_it_shorter() {
+        let levels = [Level { count: 5, stride: 16 }, Level { count: 3, stride: -200 }];
+        let at = Layout::Strided {
+            base: 1000,
+            block: 8,
+            levels: &levels,
+        };
+        let whole = Listed::of(&at, 0..120);
+        assert_eq!((whole.number, whole.bytes), (STRIDED | 3, 120));
+        assert_eq!(
+            whole.entries,
+            [(1000, 8), (5, 16), (3, (-200_i64).cast_unsigned())].map(|(address, length)| Span { address, length })
+        );
+        let part = Listed::of(&at, 8..120);
+        assert_eq!((part.number, part.entries.len(), part.bytes), (14, 14, 112));
+        let few = Layout::Strided {
+            base: 0,
+            block: 8,
+            levels: &levels[..1],
+        };
+        assert_eq!(Listed::of(&few, 0..40).number, STRIDED | 2);
+        let two = [Level { count: 2, stride: 16 }];
+        let two = Layout::Strided {
+            base: 0,
+            block: 8,
+            levels: &two,
+        };
+        assert_eq!(Listed::of(&two, 0..16).number, 2);
     }
 
     #[test]

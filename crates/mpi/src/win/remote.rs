@@ -16,7 +16,7 @@ use std::mem::transmute;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use isthmus_engine::rma::{self, RegionKey, Served};
+use isthmus_engine::rma::{self, Layer, RegionKey, Served};
 use isthmus_engine::{Attended, Peer, enter};
 
 use super::control::{Own, Part, Plan};
@@ -214,12 +214,12 @@ impl Win {
 
     fn tell(&self, member: usize, what: What, value: u32) -> Result<()> {
         let (peer, message) = self.message(member, what, value);
-        Ok(rma::tell(peer, &message)?)
+        Ok(rma::tell(Layer::Windows, peer, &message)?)
     }
 
     fn ask(&self, member: usize, what: What, value: u32, longest: usize) -> Result<Vec<u8>> {
         let (peer, message) = self.message(member, what, value);
-        rma::ask(peer, &message, longest).map_err(|error| {
+        rma::ask(Layer::Windows, peer, &message, longest).map_err(|error| {
             // A member that has seen a failure may have left the window before we have heard of either.
             let is_refused = matches!(error, isthmus_engine::Error::Refused { .. });
             let broken = || {
