@@ -121,6 +121,19 @@ impl Team {
         self.call(|link| unsafe { allgather::run(link, own, one) })
     }
 
+    /// As [`Self::allgather_at`], of blocks of any lengths, which all members know alike.
+    ///
+    /// # Safety
+    /// As for [`Self::allgather_at`].
+    pub unsafe fn allgatherv_at<'a>(
+        &self,
+        own: Option<Elements<'a>>,
+        block: impl Fn(usize) -> Elements<'a>,
+    ) -> Result<()> {
+        // SAFETY: the caller's promise.
+        self.call(|link| unsafe { allgather::run_v(link, own, block) })
+    }
+
     /// A block goes from each to each: `from(i)` to member i, what comes from member i to `to(i)`. All have one length.
     ///
     /// # Safety

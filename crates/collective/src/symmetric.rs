@@ -1,10 +1,11 @@
-//! Collectives of members that map each other's memory: OpenSHMEM's, whose arguments are symmetric.
+//! Collectives of members with symmetric memory, which those of a node map: OpenSHMEM's.
 //!
 //! A member can read another's array where it lies, and needs to know only when. So a collective is one to three *rounds*
 //! ([`Board`]): what is short is shown there, and what is long is named there and read where it lies (docs/decisions/0042). Members
 //! that disagree about the call, a count or a root end the job: each round compares them.
 
 mod alltoall;
+mod between;
 mod board;
 mod broadcast;
 mod collect;

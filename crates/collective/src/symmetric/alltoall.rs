@@ -1,6 +1,6 @@
 //! All-to-all: everybody copies its block from everybody.
 
-use super::{Array, Group, SHORT, shown};
+use super::{Array, Group, SHORT, between, shown};
 
 impl Group<'_> {
     /// `count` elements for each member, a stride apart at `source` and another one at `dest`: `strides` are of `dest` and `source`, in
@@ -31,6 +31,24 @@ impl Group<'_> {
         // A block that is short to one member may be long to another that passes another stride.
         let round = self.round(agreed, &[name, sst as u64], data);
         let mut everything_short = length <= SHORT;
+        if let Some(team) = self.board.team() {
+            let is_long = |member: usize| span((round.word(member, 1) as usize).max(1)) > SHORT;
+            if (0..self.size()).any(is_long) {
+                let block = count * width;
+                let mut out = vec![0_u8; block * self.size()];
+                let mut into = vec![0_u8; block * self.size()];
+                // SAFETY: the caller's promise for the source; the others are ours, and dest was checked.
+                unsafe {
+                    spread(source.address, sst * width, out.as_mut_ptr(), width, total, width);
+                    let of = |all: &[u8], member: usize| between::bytes(all[member * block..].as_ptr(), block);
+                    let place = into.as_mut_ptr();
+                    let to = |member: usize| between::bytes(place.wrapping_add(member * block), block);
+                    self.done(team.alltoall_at(|member| of(&out, member), to));
+                    spread(into.as_ptr(), width, dest, dst * width, total, width);
+                }
+                return;
+            }
+        }
         for offset in 0..self.size() {
             let member = (self.me() + offset) % self.size();
             let stride = (round.word(member, 1) as usize).max(1);

@@ -1,4 +1,5 @@
-//! Where the members of a group meet: cells in memory of the job that they all find by name.
+//! Where the members of a group meet: cells in memory of the job that they all find by name. Members on several nodes, which share no memory,
+//! have cells of their own each, which every round fills by an all-gather of the team ([`Board::between_nodes`]).
 //!
 //! # Layout
 //! [`DEPTH`] cells per member, used in turn:
@@ -20,19 +21,25 @@
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use isthmus_engine::backoff::{LOOKS_AT_NOTICE, look_briefly};
 use isthmus_engine::symmetric::{self, Bells};
 use isthmus_engine::{Cause, Entered, Peer, wait_until};
 
 use super::Caller;
+use crate::team::Team;
 
 /// Bytes that a member can show the others at a round.
 pub const INLINE: usize = 1248;
 /// So many rounds a member may be ahead of others that it does not wait for.
 const DEPTH: usize = 8;
+/// Between nodes: what the first message of a round has of a payload, in words. Longer payloads take a second one.
+const FIRST_WORDS: usize = 27;
+/// Words before them: a step, three terms, and the words of the payload.
+const HEAD_WORDS: usize = 5;
 
+#[derive(Debug)]
 #[repr(C, align(128))]
 struct Cell {
     step: AtomicU64,
@@ -104,6 +111,23 @@ pub struct Board {
     /// A round whose terms are still to be compared.
     uncompared: Mutex<Option<(u64, Terms)>>,
     has_uncompared: AtomicBool,
+    /// Members on several nodes: what carries the cells.
+    between: Option<Between>,
+}
+
+/// What members on several nodes meet by.
+#[derive(Debug)]
+struct Between {
+    team: Arc<Team>,
+    /// What `base` leads to; from a box.
+    cells: NonNull<[Cell]>,
+}
+
+impl Drop for Between {
+    fn drop(&mut self) {
+        // SAFETY: it came from a box, and only the board that this belongs to leads there.
+        drop(unsafe { Box::from_raw(self.cells.as_ptr()) });
+    }
 }
 
 // SAFETY: the memory is atomics that last as long as the job.
@@ -130,7 +154,35 @@ impl Board {
             all_came: AtomicU64::new(step.saturating_sub(DEPTH as u64)),
             uncompared: Mutex::new(None),
             has_uncompared: AtomicBool::new(false),
+            between: None,
         }
+    }
+
+    /// Of members on several nodes: those of the team, which nothing else calls. Every round waits for all of them.
+    pub fn between_nodes(team: Arc<Team>, bells: Bells) -> Self {
+        let size = team.size();
+        let members = (0..size)
+            .filter_map(|rank| team.peer(rank))
+            .map(|peer| peer.0)
+            .collect();
+        let zero = || Cell {
+            step: AtomicU64::new(0),
+            terms: [const { AtomicU64::new(0) }; 3],
+            payload: [const { AtomicU64::new(0) }; INLINE / 8],
+        };
+        let cells: Box<[Cell]> = (0..size as usize * DEPTH).map(|_| zero()).collect();
+        let cells = NonNull::from(Box::leak(cells));
+        let me = team.rank() as usize;
+        Self {
+            between: Some(Between { team, cells }),
+            ..Self::new(cells.cast(), bells, members, me, 0)
+        }
+    }
+
+    /// The team of members on several nodes, which do not map each other's memory.
+    #[inline]
+    pub(super) fn team(&self) -> Option<&Team> {
+        self.between.as_ref().map(|between| &*between.team)
     }
 
     /// As [`new`](Self::new), at what the job calls `key`.
@@ -179,6 +231,11 @@ impl Board {
 
     /// As [`round`](Self::round), but wait for these only. Blocks.
     pub fn round_with(&self, terms: Terms, words: &[u64], data: &[u8], whom: Whom) -> Round<'_> {
+        if let Some(team) = self.team() {
+            let step = self.meet(team, terms, words, data);
+            (0..self.members.len()).for_each(|member| self.check(member, step, terms));
+            return Round { board: self, step };
+        }
         let step = self.come(terms, words, data);
         match whom {
             Whom::All => {
@@ -201,8 +258,62 @@ impl Board {
 
     /// The last round: others may write these cells as soon as we have left. Blocks.
     pub fn part(&self, terms: Terms) {
+        if let Some(team) = self.team() {
+            self.meet(team, terms, &[], &[]);
+            return;
+        }
         let step = self.come(terms, &[], &[]);
         self.await_all(terms.caller, step);
+    }
+
+    /// A round between nodes: tell all members what we show, and hear of theirs: the step. Blocks until all have come.
+    #[cold]
+    fn meet(&self, team: &Team, terms: Terms, words: &[u64], data: &[u8]) -> u64 {
+        let step = self.step.load(Ordering::Relaxed) + 1;
+        self.step.store(step, Ordering::Relaxed);
+        assert!(words.len() * 8 + data.len() <= INLINE);
+        let mut shown = words.to_vec();
+        shown.extend(data.chunks(8).map(|bytes| {
+            let mut word = [0; 8];
+            word[..bytes.len()].copy_from_slice(bytes);
+            u64::from_ne_bytes(word)
+        }));
+        let [routine, value, root] = terms.numbers();
+        let mut own = [0; HEAD_WORDS + FIRST_WORDS];
+        own[..HEAD_WORDS].copy_from_slice(&[step, routine, value, root, shown.len() as u64]);
+        let at_once = shown.len().min(FIRST_WORDS);
+        own[HEAD_WORDS..][..at_once].copy_from_slice(&shown[..at_once]);
+        let mut all = vec![0; own.len() * self.size()];
+        let gathered = team.allgather(&own, &mut all);
+        gathered.unwrap_or_else(|error| terms.caller.refuse(error));
+        let mut longest = 0;
+        for (member, told) in all.chunks_exact(own.len()).enumerate() {
+            let cell = self.cell(member, step);
+            for (term, number) in cell.terms.iter().zip(&told[1..HEAD_WORDS - 1]) {
+                term.store(*number, Ordering::Relaxed);
+            }
+            for (word, number) in cell.payload.iter().zip(&told[HEAD_WORDS..]) {
+                word.store(*number, Ordering::Relaxed);
+            }
+            // A peer's number.
+            longest = longest.max(told[HEAD_WORDS - 1].min((INLINE / 8) as u64) as usize);
+            cell.step.store(step, Ordering::Relaxed);
+        }
+        if longest > FIRST_WORDS {
+            let rest = longest - FIRST_WORDS;
+            shown.resize(longest, 0);
+            let mut all = vec![0; rest * self.size()];
+            let gathered = team.allgather(&shown[FIRST_WORDS..], &mut all);
+            gathered.unwrap_or_else(|error| terms.caller.refuse(error));
+            for (member, told) in all.chunks_exact(rest).enumerate() {
+                let payload = &self.cell(member, step).payload[FIRST_WORDS..];
+                payload
+                    .iter()
+                    .zip(told)
+                    .for_each(|(word, number)| word.store(*number, Ordering::Relaxed));
+            }
+        }
+        step
     }
 
     /// Fill our next cell and publish it: the step. Blocks while somebody may still read what it held.

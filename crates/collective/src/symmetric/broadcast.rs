@@ -2,7 +2,7 @@
 //! Nobody else waits for anybody but the root.
 
 use super::board::Whom;
-use super::{Array, Group, SHORT, copy_bytes, shown};
+use super::{Array, Group, SHORT, between, copy_bytes, shown};
 
 impl Group<'_> {
     /// The root's `count` elements at `source` come to `dest` of all others, and `at_root_too` of the root. Blocks.
@@ -41,6 +41,17 @@ impl Group<'_> {
             return;
         }
         let round = self.round_with(agreed, root, &[name], &[], whom);
+        if let Some(team) = self.board.team() {
+            let at = if is_root { source } else { dest.cast_const() };
+            // SAFETY: the caller's promise for the source; dest was checked.
+            unsafe {
+                self.done(team.broadcast_at(between::bytes(at, length), root));
+                if is_root && at_root_too && source != dest.cast_const() {
+                    copy_bytes(source, dest, length);
+                }
+            }
+            return;
+        }
         if wants {
             let from = self.array_of(root, round.word(root, 0), length);
             if from != dest.cast_const() {

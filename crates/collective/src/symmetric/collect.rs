@@ -1,6 +1,6 @@
 //! All-gather: everybody copies from everybody, in the order of the group.
 
-use super::{Array, Group, SHORT, copy_bytes, shown};
+use super::{Array, Group, SHORT, between, copy_bytes, shown};
 
 impl Group<'_> {
     /// The elements of all members, of which each gives `count` (`is_alike`: all must give as many), come to `dest` of all. Blocks.
@@ -18,6 +18,23 @@ impl Group<'_> {
         let lengths = (0..self.size()).map(|member| round.word(member, 0) as usize);
         let total = lengths.clone().fold(0, usize::saturating_add);
         self.name("dest", dest, total);
+        if let Some(team) = self.board.team()
+            && lengths.clone().any(|length| length > SHORT)
+        {
+            let starts: Vec<usize> = lengths
+                .clone()
+                .scan(0, |next, length| {
+                    let start = *next;
+                    *next += length;
+                    Some(start)
+                })
+                .collect();
+            let lengths: Vec<usize> = lengths.collect();
+            let block = |member: usize| between::bytes(dest.wrapping_add(starts[member]), lengths[member]);
+            // SAFETY: the caller's promise for the source; dest was checked.
+            unsafe { self.done(team.allgatherv_at(Some(between::bytes(source.address, length)), block)) };
+            return;
+        }
         let mut at = dest;
         for (member, length) in lengths.clone().enumerate() {
             let from = match length <= SHORT {

@@ -1,6 +1,6 @@
 //! Prefix reductions: each member combines what those before it have.
 
-use super::{Combine, Group, SHORT, shown};
+use super::{Combine, Group, SHORT, between, shown};
 
 impl Group<'_> {
     /// Combine the `count` elements of members up to the calling one, itself `inclusive` or not (the first then gets zeros), to `dest`; it may
@@ -16,6 +16,16 @@ impl Group<'_> {
         // SAFETY: the caller's promise.
         let round = self.round(agreed, &[from], unsafe { shown(source, length) });
         let is_short = length <= SHORT;
+        if let Some(team) = self.board.team().filter(|_| !is_short) {
+            let mut result = vec![0_u8; length];
+            let operand = between::operand(combine);
+            // SAFETY: the caller's promise; the result has room, and dest was checked.
+            unsafe {
+                self.done(team.scan_at(&operand, source, result.as_mut_ptr(), count as i64, inclusive));
+                std::ptr::copy_nonoverlapping(result.as_ptr(), dest, length);
+            }
+            return;
+        }
         let sources: Vec<*const u8> = (0..self.me() + usize::from(inclusive))
             .map(|member| match is_short {
                 true => round.data(member, 1),
