@@ -56,7 +56,9 @@ int main(void)
         CHECK(counter == (long) n * (n + 1) / 2);
     CHECK(zeros[4000 + left] == left + 100);
     CHECK(shmem_int_g(&initialised, right) == 100 + right);
-    CHECK(*(int *) shmem_ptr(&initialised, left) == 100 + left);
+    int *there = shmem_ptr(&initialised, left);
+    CHECK(there ? *there == 100 + left
+                : shmem_team_translate_pe(SHMEM_TEAM_WORLD, left, SHMEM_TEAM_SHARED) == -1);
     int local;
     CHECK(shmem_ptr(&local, me) == NULL && !shmem_addr_accessible(&local, me));
     CHECK(shmem_addr_accessible(&initialised, right) && shmem_pe_accessible(n - 1) && !shmem_pe_accessible(n));

@@ -63,7 +63,11 @@ int main(void)
     shmem_barrier_all();
     if (me == 0) {
         usleep(20000);
-        *(volatile long *) shmem_ptr(&flag, n - 1) = 77;
+        volatile long *there = shmem_ptr(&flag, n - 1);
+        if (there)
+            *there = 77;
+        else
+            shmem_p(&flag, 77L, n - 1);
     }
     if (me == n - 1)
         shmem_wait_until(&flag, SHMEM_CMP_EQ, 77L);

@@ -1,11 +1,16 @@
-//! Atomic memory operations (OpenSHMEM 1.6, "Atomic Memory Operations"): one instruction of the CPU on memory that this process maps.
+//! Atomic memory operations (OpenSHMEM 1.6, "Atomic Memory Operations"): one instruction of the CPU on memory that this process maps. Objects on
+//! another node are operated by their PE, by the same instructions ([`FarCell`]).
 
 use std::ffi::c_int;
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use isthmus_engine::rma::{Class, Combine, Operator, Target};
 
 use crate::call::Call;
 use crate::context::ContextHandle;
-use crate::job::job;
+use crate::far::Far;
+use crate::job::{Job, job};
 use crate::numbers::Element;
 
 /// A type that has atomics: as unsigned bits, in a cell of its width.
@@ -13,7 +18,7 @@ pub trait Atomic: Element {
     /// The cell.
     type Cell: Cell<Bits = Self::Bits>;
     /// The bits.
-    type Bits: Copy;
+    type Bits: Copy + Default;
 
     /// As bits.
     fn bits(self) -> Self::Bits;
@@ -111,7 +116,8 @@ macro_rules! floats {
 }
 floats!(f32 in AtomicU32 of u32, f64 in AtomicU64 of u64);
 
-/// The cell of an object on a PE; `writes`: its PE may wait for what is done to it.
+/// The cell of an object on a PE, which operates on it here or, where it is on another node, there; `writes`: its PE may wait for what is done
+/// to it.
 #[inline(always)]
 fn on<T: Atomic, R>(
     call: Call,
@@ -121,10 +127,13 @@ fn on<T: Atomic, R>(
     pe: c_int,
     writes: bool,
     operate: impl FnOnce(&T::Cell) -> R,
+    operate_there: impl FnOnce(&Job, u32) -> R,
 ) -> R {
     let job = job(call);
     let pe = ctx.pe(job, call, pe);
-    let at = job.remote(call, name, object.addr(), size_of::<T>(), pe);
+    let Some(at) = job.near(object.addr(), size_of::<T>(), pe) else {
+        return operate_there(job, pe);
+    };
     if !at.is_multiple_of(size_of::<T>()) {
         refuse_alignment(call, name, object.addr(), size_of::<T>());
     }
@@ -135,6 +144,23 @@ fn on<T: Atomic, R>(
         job.tell_of_write(pe);
     }
     answer
+}
+
+/// The cell of an object on a PE of another node; `fetches`: what was there is wanted.
+#[cold]
+#[inline(never)]
+fn far<'a, T: Atomic>(
+    job: &'a Job,
+    call: Call,
+    name: &'static str,
+    object: *const T,
+    pe: u32,
+    fetches: bool,
+) -> FarCell<'a, T::Bits> {
+    if !object.addr().is_multiple_of(size_of::<T>()) {
+        refuse_alignment(call, name, object.addr(), size_of::<T>());
+    }
+    FarCell::new(job, call, name, object.addr(), pe, fetches)
 }
 
 #[cold]
@@ -153,7 +179,12 @@ macro_rules! fetching {
         /// None is needed.
         #[inline]
         pub unsafe fn $name<T: $bound>(call: Call, ctx: ContextHandle, $object: fetching!(@pointer $writes T), $($argument: T,)* pe: c_int) -> T {
-            T::of(on(call, ctx, stringify!($object), $object.cast_const(), pe, $writes, |$cell: &T::Cell| $operation))
+            let name = stringify!($object);
+            let there = |job: &Job, pe: u32| {
+                let $cell = &far::<T>(job, call, name, $object.cast_const(), pe, true);
+                $operation
+            };
+            T::of(on(call, ctx, name, $object.cast_const(), pe, $writes, |$cell: &T::Cell| $operation, there))
         }
 
         $(#[$doc])*
@@ -213,7 +244,11 @@ macro_rules! silent {
         /// None is needed.
         #[inline]
         pub unsafe fn $name<T: $bound>(call: Call, ctx: ContextHandle, dest: *mut T, $($argument: T,)* pe: c_int) {
-            on(call, ctx, "dest", dest.cast_const(), pe, true, |$cell: &T::Cell| { $operation; });
+            let there = |job: &Job, pe: u32| {
+                let $cell = &far::<T>(job, call, "dest", dest.cast_const(), pe, false);
+                $operation;
+            };
+            on(call, ctx, "dest", dest.cast_const(), pe, true, |$cell: &T::Cell| { $operation; }, there);
         }
 
     )* };
@@ -232,4 +267,102 @@ silent! {
     atomic_or: Counting, (value), |cell| cell.or(value.bits());
     /// `shmem_atomic_xor`
     atomic_xor: Counting, (value), |cell| cell.xor(value.bits());
+}
+
+/// An element of a PE on another node.
+pub struct FarCell<'a, B> {
+    call: Call,
+    far: &'a Far,
+    target: &'a Target,
+    at: u64,
+    /// Is what was there wanted?
+    fetches: bool,
+    bits: PhantomData<B>,
+}
+
+impl<'a, B: Copy + Default> FarCell<'a, B> {
+    /// The element at `address` on `pe`; `fetches`: operations answer what was there, and block until they know.
+    pub fn new(job: &'a Job, call: Call, name: &str, address: usize, pe: u32, fetches: bool) -> Self {
+        let (far, target, at) = job.reach().place(call, name, address, size_of::<B>(), pe);
+        Self {
+            call,
+            far,
+            target,
+            at,
+            fetches,
+            bits: PhantomData,
+        }
+    }
+
+    fn operate(&self, operator: Operator, value: B) -> B {
+        let combine = Combine::of(Class::Unsigned, size_of::<B>() as u32, operator);
+        let combine = combine.expect("integers of 4 and 8 bytes have all operations");
+        let mut before = B::default();
+        let result = match self.fetches {
+            true => (&raw mut before).cast(),
+            false => std::ptr::null_mut(),
+        };
+        // SAFETY: the operand is copied into the message, and the result waited for.
+        let done = unsafe {
+            self.far
+                .flow()
+                .fetch_op(self.target, self.at, (&raw const value).cast(), result, combine)
+        };
+        done.unwrap_or_else(|error| self.call.refuse(error));
+        self.finish();
+        before
+    }
+
+    fn finish(&self) {
+        if self.fetches {
+            self.far.finish(self.call, self.target.peer().0);
+        }
+    }
+}
+
+impl<B: Copy + Default> Cell for FarCell<'_, B> {
+    type Bits = B;
+
+    fn get(&self) -> B {
+        self.operate(Operator::NoOp, B::default())
+    }
+
+    fn put(&self, value: B) {
+        self.operate(Operator::Replace, value);
+    }
+
+    fn swap(&self, value: B) -> B {
+        self.operate(Operator::Replace, value)
+    }
+
+    fn compare(&self, cond: B, value: B) -> B {
+        let mut before = B::default();
+        let (cond, value) = ((&raw const cond).cast(), (&raw const value).cast());
+        // SAFETY: the operands are copied into the message, and the result waited for.
+        let done = unsafe {
+            let before = (&raw mut before).cast();
+            self.far
+                .flow()
+                .compare_swap(self.target, self.at, size_of::<B>() as u32, cond, value, before)
+        };
+        done.unwrap_or_else(|error| self.call.refuse(error));
+        self.finish();
+        before
+    }
+
+    fn add(&self, value: B) -> B {
+        self.operate(Operator::Sum, value)
+    }
+
+    fn and(&self, value: B) -> B {
+        self.operate(Operator::And, value)
+    }
+
+    fn or(&self, value: B) -> B {
+        self.operate(Operator::Or, value)
+    }
+
+    fn xor(&self, value: B) -> B {
+        self.operate(Operator::Xor, value)
+    }
 }

@@ -33,7 +33,7 @@ impl Memory for Job {
 fn of_team(call: Call, team: TeamHandle) -> Group<'static> {
     let job = job(call);
     let board = match team {
-        TeamHandle::WORLD | TeamHandle::SHARED => &job.world,
+        TeamHandle::WORLD => &job.world,
         team => team.find(call).board(job),
     };
     of_board(job, call, board)
@@ -75,7 +75,7 @@ fn combine<T: Reduces, O: Operation>() -> Combine {
 /// # Safety
 /// None is needed.
 pub unsafe fn barrier_all(call: Call) {
-    order::complete();
+    order::complete(job(call), call);
     of_team(call, TeamHandle::WORLD).sync();
 }
 

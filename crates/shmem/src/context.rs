@@ -161,7 +161,7 @@ pub unsafe fn ctx_destroy(call: Call, ctx: ContextHandle) {
     }
     let context = ctx.find(call);
     if context.options & NOSTORE == 0 {
-        order::complete();
+        order::complete(job(call), call);
     }
     CONTEXTS.remove(ctx.0);
 }

@@ -5,10 +5,12 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use isthmus_collective::symmetric::{Board, Round, Terms, bytes_for};
+use isthmus_collective::{Members, Team};
 use isthmus_engine::symmetric::{self, Bells, Piece, size};
-use isthmus_engine::{Peer, enter, world};
+use isthmus_engine::{ContextId, Peer, enter, rma, world};
 
 use crate::call::Call;
+use crate::far::{Far, Reach};
 use crate::memory::heap::Heap;
 use crate::memory::statics::{self, Moved};
 use crate::memory::symmetric::{Range, Ranges};
@@ -16,6 +18,9 @@ use crate::near;
 
 /// What the job calls the memory where all PEs meet.
 const WORLD: u64 = 0x5348_4d45_4d00_0001;
+/// The message spaces of jobs on several nodes: of all PEs, and for the exchange of keys at the start. They are kept for the worlds of models.
+const WORLD_CONTEXT: ContextId = ContextId(0xffff_ffa0);
+const SETUP_CONTEXT: ContextId = ContextId(0xffff_ffa2);
 /// Where heaps are tried to be put, one after the other, so far apart: below the usual place of the job's memory
 /// and of programs, and above what sanitizers take.
 const FIRST_ADDRESS: usize = 0x1100_0000_0000;
@@ -48,6 +53,10 @@ pub struct Job {
     pub bells: Bells,
     /// Where all PEs meet.
     pub world: Board,
+    /// Where those of this node meet, if there are others. They are members of the world in its order.
+    pub node: Option<Board>,
+    /// The memory of PEs on other nodes, if there are any.
+    pub far: Option<Far>,
     marks: NonNull<Mark>,
     piece: Piece,
     heap: Mutex<Heap>,
@@ -108,12 +117,9 @@ impl Job {
     /// Make symmetric memory, together with all PEs. This process has joined the job. Blocks until all have come.
     pub fn found(call: Call) -> &'static Self {
         let (me, size) = (world().rank, world().size);
-        if symmetric::nodes() > 1 {
-            call.refuse(format!(
-                "the job is on {} nodes, and symmetric memory works within one: start all PEs on one machine",
-                symmetric::nodes()
-            ));
-        }
+        // Before the first message to another node, for which the engine may start a thread.
+        let moved = statics::relocate(&mut enter());
+        let is_far = (0..size).any(|pe| symmetric::is_elsewhere(Peer(pe)));
         let bells = enter().bells();
         let marks_bytes = u64::from(size) * size_of::<Mark>() as u64;
         let shared = symmetric::named(WORLD, marks_bytes + bytes_for(size as usize));
@@ -121,7 +127,21 @@ impl Job {
         // SAFETY: the cells follow the marks.
         let cells = unsafe { shared.add(marks_bytes as usize) };
         let everyone: Box<[u32]> = (0..size).collect();
-        let world = Board::new(cells, bells, everyone.clone(), me as usize, 0);
+        let board = |members: Box<[u32]>| {
+            let place = members.iter().position(|&member| member == me);
+            Board::new(cells, bells, members, place.expect("we are on our node"), 0)
+        };
+        let (world, node) = match is_far {
+            false => (board(everyone.clone()), None),
+            true => {
+                let near = everyone
+                    .iter()
+                    .copied()
+                    .filter(|pe| !symmetric::is_elsewhere(Peer(*pe)));
+                let team = Team::new(Members::first(size), me as usize, WORLD_CONTEXT);
+                (Board::between_nodes(team, bells), Some(board(near.collect())))
+            }
+        };
         // It is completed below.
         let mut job = Self {
             me,
@@ -129,6 +149,8 @@ impl Job {
             ranges: Ranges::new(Range::new(0, 0, everyone.iter().map(|_| None)), Ok(Vec::new())),
             bells,
             world,
+            node,
+            far: None,
             marks: shared.cast(),
             piece: or_refuse(call, Piece::take(4096)),
             heap: Mutex::new(Heap::new(0)),
@@ -136,7 +158,10 @@ impl Job {
         let length = job.agree_on_size(call);
         let piece = or_refuse(call, Piece::take(length));
         let base = job.agree_on_address(call, piece);
-        let moved = statics::relocate();
+        if is_far {
+            let team = Team::new(Members::first(size), me as usize, SETUP_CONTEXT);
+            job.far = Some(Far::found(call, &team, piece, moved.as_deref().unwrap_or_default()));
+        }
         let ranges = job.tell(call, piece, base, moved);
         job.ranges = ranges;
         job.piece = piece;
@@ -236,10 +261,15 @@ impl Job {
             piece.length() as usize,
             cards.iter().enumerate().map(|(pe, card)| match pe as u32 == self.me {
                 true => Some(base),
+                false if symmetric::is_elsewhere(Peer(pe as u32)) => None,
                 false => address(card.heap, piece.length()),
             }),
         );
-        let lists: Vec<Vec<Told>> = cards.iter().map(|card| list_of(*card)).collect();
+        let list = |(pe, card): (usize, &Card)| match symmetric::is_elsewhere(Peer(pe as u32)) {
+            true => Vec::new(),
+            false => list_of(*card),
+        };
+        let lists: Vec<Vec<Told>> = cards.iter().enumerate().map(list).collect();
         let ranges = moved.map(|moved| {
             let range = |moved: &Moved| {
                 let theirs = lists.iter().enumerate().map(|(pe, list)| {
@@ -283,11 +313,25 @@ impl Job {
         &self.mark(pe).watchers
     }
 
-    /// Wake all that wait for memory to change.
+    /// Wake all of this node that wait for memory to change.
     pub fn tell_everyone(&self) {
         for pe in 0..self.size {
             self.tell_of_write(pe);
         }
+    }
+
+    /// Memory on other nodes.
+    pub fn reach(&self) -> Reach<'_> {
+        Reach {
+            far: self.far.as_ref(),
+            ranges: &self.ranges,
+        }
+    }
+
+    /// Are these PEs of the world on several nodes?
+    pub fn spans_nodes(&self, members: &[u32]) -> bool {
+        let node = |pe: &u32| rma::node_of(Peer(*pe));
+        self.far.is_some() && members.iter().any(|pe| node(pe) != node(&members[0]))
     }
 
     /// A PE of the world as an argument.
@@ -306,7 +350,13 @@ impl Job {
         call.refuse(format!("pe={pe} is not a PE: they are 0 to {}", size - 1))
     }
 
-    /// Where the object at `address` of `length` bytes on `pe` is here. One that is not symmetric ends the job.
+    /// Where the object at `address` of `length` bytes on `pe` is here. `None`: it is on another node, or not symmetric, or has no bytes.
+    #[inline(always)]
+    pub fn near(&self, address: usize, length: usize, pe: u32) -> Option<usize> {
+        self.ranges.find(address, length, pe)
+    }
+
+    /// Where the object at `address` of `length` bytes on `pe`, which is of this node, is here. One that is not symmetric ends the job.
     #[inline(always)]
     pub fn remote(&self, call: Call, name: &str, address: usize, length: usize, pe: u32) -> usize {
         match self.ranges.find(address, length, pe) {

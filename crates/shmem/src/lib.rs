@@ -1,4 +1,5 @@
-//! OpenSHMEM 1.6: symmetric memory that every PE of the node maps, and what works on it.
+//! OpenSHMEM 1.6: symmetric memory that every PE of the node maps, and what works on it. PEs on other nodes are reached by the engine's
+//! one-sided operations (`far.rs`).
 //!
 //! Life of a put: `shmem_int_put` is a trampoline in `liboshmem.so` that jumps to its entry here (`generated`, one line a function),
 //! which calls the generic `routines` with the function's name. The target's address is that of the symmetric object plus what the
@@ -16,6 +17,7 @@ mod call;
 mod collective;
 mod compare;
 mod context;
+mod far;
 mod generated;
 mod handle;
 mod job;

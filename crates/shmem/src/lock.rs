@@ -3,7 +3,9 @@
 //! Of the `long` that all PEs have, one PE's is the lock: which PE follows from its place in its page, which is the same on all PEs wherever their
 //! programs and libraries are loaded, so that locks are spread. In it stand the
 //! holder's PE, counted from 1, in the lower half, and how many PEs wait, in the upper one. A waiting PE sleeps as one that watches memory;
-//! the release of an awaited lock rings all watching PEs.
+//! the release of an awaited lock rings all watching PEs. Jobs on several nodes have a queue instead (`queue.rs`).
+
+mod queue;
 
 use std::ffi::{c_int, c_long};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,16 +17,23 @@ use crate::job::{Job, job};
 use crate::order;
 use crate::wait;
 
+use queue::Queue;
+
 /// Load addresses of one object differ by multiples of it.
 const PAGE: usize = 4096;
 const LINE: usize = 64;
 const HOLDER: u64 = u32::MAX as u64;
 const WAITER: u64 = 1 << 32;
 
-fn word(job: &Job, call: Call, lock: *mut c_long) -> &'static AtomicU64 {
+/// The queue of a lock, where the job is on several nodes.
+fn queue(job: &Job, call: Call, lock: *mut c_long) -> Option<Queue<'_>> {
     if !lock.is_aligned() {
         call.refuse(format!("lock={lock:p} is not a multiple of 8"));
     }
+    job.far.as_ref().map(|_| Queue::of(job, call, lock))
+}
+
+fn word(job: &Job, call: Call, lock: *mut c_long) -> &'static AtomicU64 {
     let home = home(job, lock.addr());
     let at = job.remote(call, "lock", lock.addr(), size_of::<c_long>(), home);
     // SAFETY: symmetric memory, aligned, which lasts as long as the job.
@@ -48,6 +57,9 @@ fn take(word: &AtomicU64, me: u64) -> bool {
 /// `lock` must be 0 on all PEs at first, and be used by these routines alone.
 pub unsafe fn set_lock(call: Call, lock: *mut c_long) {
     let job = job(call);
+    if let Some(queue) = queue(job, call, lock) {
+        return queue.lock();
+    }
     let word = word(job, call, lock);
     let me = u64::from(job.me) + 1;
     if take(word, me) {
@@ -74,7 +86,10 @@ pub unsafe fn set_lock(call: Call, lock: *mut c_long) {
 /// As for [`set_lock`].
 pub unsafe fn test_lock(call: Call, lock: *mut c_long) -> c_int {
     let job = job(call);
-    let taken = take(word(job, call, lock), u64::from(job.me) + 1);
+    let taken = match queue(job, call, lock) {
+        Some(queue) => queue.try_lock(),
+        None => take(word(job, call, lock), u64::from(job.me) + 1),
+    };
     if !taken {
         wait::in_vain();
     }
@@ -87,9 +102,12 @@ pub unsafe fn test_lock(call: Call, lock: *mut c_long) -> c_int {
 /// As for [`set_lock`].
 pub unsafe fn clear_lock(call: Call, lock: *mut c_long) {
     let job = job(call);
+    if let Some(queue) = queue(job, call, lock) {
+        return queue.unlock();
+    }
     let word = word(job, call, lock);
     let me = u64::from(job.me) + 1;
-    order::complete();
+    order::complete(job, call);
     let now = word.load(Ordering::Acquire);
     if now & HOLDER != me {
         let holder = match now & HOLDER {

@@ -1,17 +1,22 @@
-//! Order and completion (OpenSHMEM 1.6, "Memory Ordering Routines"). Operations are stores and copies that are done when their routine returns: what is
-//! left is to keep later ones behind them, and to let others see them. On `SHMEM_CTX_INVALID` they do nothing.
+//! Order and completion (OpenSHMEM 1.6, "Memory Ordering Routines"). Operations on mapped memory are stores and copies that are done when their
+//! routine returns: what is left is to keep later ones behind them, and to let others see them. Those on memory of other nodes are waited for, all
+//! contexts' together. On `SHMEM_CTX_INVALID` they do nothing.
 
 use std::ffi::c_int;
 use std::sync::atomic::{Ordering, fence as barrier};
 
 use crate::call::Call;
 use crate::context::ContextHandle;
-use crate::job::job;
+use crate::job::{Job, job};
 
-/// All stores of this thread are seen by everybody before anything that it does later.
+/// All stores of this thread, and what was started on other nodes, are seen by everybody before anything that it does later. Blocks while there
+/// is something under way to another node.
 #[inline(always)]
-pub fn complete() {
+pub fn complete(job: &Job, call: Call) {
     barrier(Ordering::SeqCst);
+    if let Some(far) = &job.far {
+        far.complete(call);
+    }
 }
 
 /// `shmem_fence`: puts to a PE arrive in the order of the fences between them. Does not block.
@@ -24,11 +29,14 @@ pub unsafe fn fence(call: Call, ctx: ContextHandle) {
         return;
     }
     ctx.check(call);
-    let _ = job(call);
+    let job = job(call);
     barrier(Ordering::AcqRel);
+    if let Some(far) = &job.far {
+        far.order();
+    }
 }
 
-/// `shmem_quiet`: everything that was begun is over, and seen by all PEs. Does not block.
+/// `shmem_quiet`: everything that was begun is over, and seen by all PEs. Blocks while something is under way to another node.
 ///
 /// # Safety
 /// None is needed.
@@ -38,8 +46,7 @@ pub unsafe fn quiet(call: Call, ctx: ContextHandle) {
         return;
     }
     ctx.check(call);
-    let _ = job(call);
-    complete();
+    complete(job(call), call);
 }
 
 /// `shmem_pe_quiet`: as [`quiet`], for what concerns some PEs.
@@ -55,5 +62,5 @@ pub unsafe fn pe_quiet(call: Call, ctx: ContextHandle, target_pes: *const c_int,
         // SAFETY: the caller's promise.
         ctx.pe(job, call, unsafe { target_pes.add(index).read() });
     }
-    complete();
+    complete(job, call);
 }

@@ -1,10 +1,14 @@
-//! Remote memory access (OpenSHMEM 1.6, "Remote Memory Access Routines"): copies to and from memory that this process maps. All are over when they
-//! return, also the non-blocking ones.
+//! Remote memory access (OpenSHMEM 1.6, "Remote Memory Access Routines"): copies to and from memory that this process maps, which are over when
+//! they return, also the non-blocking ones. Memory of other nodes is reached by the engine (`far.rs`); what is got from there is there when
+//! a routine returns.
 
 use std::ffi::{c_char, c_int, c_void};
 
+use isthmus_engine::layout::{Layout, Level};
+
 use crate::call::Call;
 use crate::context::ContextHandle;
+use crate::far::FarBlocks;
 use crate::job::{Job, job};
 use crate::numbers::Element;
 
@@ -48,7 +52,10 @@ pub unsafe fn put<T: Element>(
     let job = job(call);
     let pe = ctx.pe(job, call, pe);
     let length = bytes::<T>(nelems);
-    let to = job.remote(call, "dest", dest.addr(), length, pe);
+    let Some(to) = job.near(dest.addr(), length, pe) else {
+        // SAFETY: the caller's promise.
+        return unsafe { job.reach().put(call, dest.addr(), source.cast(), length, pe) };
+    };
     // SAFETY: the range is symmetric memory; the source is the caller's promise.
     unsafe { copy_bytes(source.cast(), std::ptr::with_exposed_provenance_mut(to), length) };
     job.tell_of_write(pe);
@@ -70,7 +77,10 @@ pub unsafe fn get<T: Element>(
     let job = job(call);
     let pe = ctx.pe(job, call, pe);
     let length = bytes::<T>(nelems);
-    let from = job.remote(call, "source", source.addr(), length, pe);
+    let Some(from) = job.near(source.addr(), length, pe) else {
+        // SAFETY: the caller's promise.
+        return unsafe { job.reach().get(call, dest.cast(), source.addr(), length, pe) };
+    };
     // SAFETY: the range is symmetric memory; the destination is the caller's promise.
     unsafe { copy_bytes(std::ptr::with_exposed_provenance(from), dest.cast(), length) };
 }
@@ -83,7 +93,13 @@ pub unsafe fn get<T: Element>(
 pub unsafe fn p<T: Element>(call: Call, ctx: ContextHandle, dest: *mut T, value: T, pe: c_int) {
     let job = job(call);
     let pe = ctx.pe(job, call, pe);
-    let to = job.remote(call, "dest", dest.addr(), size_of::<T>(), pe);
+    let Some(to) = job.near(dest.addr(), size_of::<T>(), pe) else {
+        // SAFETY: the value is here.
+        return unsafe {
+            job.reach()
+                .put(call, dest.addr(), (&raw const value).cast(), size_of::<T>(), pe)
+        };
+    };
     let to = std::ptr::with_exposed_provenance_mut::<T>(to);
     // SAFETY: the range is symmetric memory. Volatile: somebody may poll it.
     unsafe {
@@ -104,7 +120,15 @@ pub unsafe fn p<T: Element>(call: Call, ctx: ContextHandle, dest: *mut T, value:
 pub unsafe fn g<T: Element>(call: Call, ctx: ContextHandle, source: *const T, pe: c_int) -> T {
     let job = job(call);
     let pe = ctx.pe(job, call, pe);
-    let from = job.remote(call, "source", source.addr(), size_of::<T>(), pe);
+    let Some(from) = job.near(source.addr(), size_of::<T>(), pe) else {
+        let mut value = std::mem::MaybeUninit::<T>::uninit();
+        // SAFETY: there is room for an element, which is there afterwards.
+        return unsafe {
+            job.reach()
+                .get(call, value.as_mut_ptr().cast(), source.addr(), size_of::<T>(), pe);
+            value.assume_init()
+        };
+    };
     let from = std::ptr::with_exposed_provenance::<T>(from);
     // SAFETY: the range is symmetric memory. Volatile: it may change at any time.
     unsafe {
@@ -163,11 +187,23 @@ impl Blocks {
         }
     }
 
-    /// Where the first block on `pe` is here, after checking that all are symmetric.
-    fn remote<T>(self, job: &Job, call: Call, name: &str, address: usize, stride: isize, pe: u32) -> usize {
-        let (before, total) = self.span(call, stride, size_of::<T>());
-        let first = address.wrapping_add_signed(before);
-        job.remote(call, name, first, total, pe).wrapping_add_signed(-before)
+    /// What its blocks of symmetric memory are, of elements of `T`, a `stride` apart from `address` on.
+    fn at<T>(self, call: Call, address: usize, stride: isize) -> FarBlocks {
+        let (before, length) = self.span(call, stride, size_of::<T>());
+        FarBlocks {
+            first: address.wrapping_add_signed(before),
+            length,
+            begin: before.unsigned_abs(),
+            block: self.length * size_of::<T>(),
+            level: [self.level::<T>(stride)],
+        }
+    }
+
+    fn level<T>(self, stride: isize) -> Level {
+        Level {
+            count: self.count as u64,
+            stride: (stride * size_of::<T>().cast_signed()) as i64,
+        }
     }
 }
 
@@ -175,9 +211,16 @@ fn put_blocks<T: Element>(job: &Job, call: Call, dest: *mut T, source: *const T,
     if blocks.count == 0 || blocks.length == 0 {
         return;
     }
-    let to = blocks.remote::<T>(job, call, "dest", dest.addr(), blocks.to_stride, pe);
+    let there = blocks.at::<T>(call, dest.addr(), blocks.to_stride);
+    let Some(first) = job.near(there.first, there.length, pe) else {
+        let levels = [blocks.level::<T>(blocks.from_stride)];
+        let from = Layout::strided(source.expose_provenance() as u64, there.block as u64, &levels);
+        // SAFETY: the caller's promise.
+        return unsafe { job.reach().put_blocks(call, &there, &from, pe) };
+    };
+    let to = std::ptr::with_exposed_provenance_mut::<u8>(first + there.begin);
     // SAFETY: the range is symmetric memory; the source is the caller's promise.
-    unsafe { blocks.copy(std::ptr::with_exposed_provenance_mut::<T>(to), source) };
+    unsafe { blocks.copy(to.cast::<T>(), source) };
     job.tell_of_write(pe);
 }
 
@@ -185,9 +228,16 @@ fn get_blocks<T: Element>(job: &Job, call: Call, dest: *mut T, source: *const T,
     if blocks.count == 0 || blocks.length == 0 {
         return;
     }
-    let from = blocks.remote::<T>(job, call, "source", source.addr(), blocks.from_stride, pe);
+    let there = blocks.at::<T>(call, source.addr(), blocks.from_stride);
+    let Some(first) = job.near(there.first, there.length, pe) else {
+        let levels = [blocks.level::<T>(blocks.to_stride)];
+        let into = Layout::strided(dest.expose_provenance() as u64, there.block as u64, &levels);
+        // SAFETY: the caller's promise.
+        return unsafe { job.reach().get_blocks(call, &into, &there, pe) };
+    };
+    let from = std::ptr::with_exposed_provenance::<u8>(first + there.begin);
     // SAFETY: the range is symmetric memory; the destination is the caller's promise.
-    unsafe { blocks.copy(dest, std::ptr::with_exposed_provenance::<T>(from)) };
+    unsafe { blocks.copy(dest, from.cast::<T>()) };
 }
 
 /// `shmem_iput`

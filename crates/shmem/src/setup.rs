@@ -94,6 +94,9 @@ fn start(call: Call, requested: c_int) -> c_int {
             }
         };
         life.job = Some(job);
+        if let Some(far) = &job.far {
+            far.attend(true);
+        }
         team::open(job);
         job::publish(Some(job));
     }
@@ -112,6 +115,11 @@ fn grant(requested: c_int) -> c_int {
     }
 }
 
+/// May several threads of this PE call routines?
+pub fn has_threads() -> bool {
+    life().level >= SERIALIZED
+}
+
 fn round(call: Call, job: &Job) {
     let terms = Terms::new(call.into(), ("", 0));
     job.world.round(terms, &[], &[]);
@@ -126,7 +134,7 @@ pub unsafe fn finalize(call: Call) {
         return;
     }
     let job = job(call);
-    order::complete();
+    order::complete(job, call);
     round(call, job);
     let mut life = life();
     life.depth -= 1;
@@ -134,6 +142,9 @@ pub unsafe fn finalize(call: Call) {
         context::close();
         team::close();
         job::publish(None);
+        if let Some(far) = &job.far {
+            far.attend(false);
+        }
         isthmus_engine::part();
     }
 }
@@ -212,10 +223,16 @@ pub unsafe fn addr_accessible(call: Call, addr: *const c_void, pe: c_int) -> c_i
     if pe.cast_unsigned() >= job.size {
         return 0;
     }
-    c_int::from(job.ranges.find(addr.addr(), 1, pe.cast_unsigned()).is_some())
+    let (address, pe) = (addr.addr(), pe.cast_unsigned());
+    let is_far = || {
+        job.far
+            .as_ref()
+            .is_some_and(|far| far.find(&job.ranges, address, 1, pe).is_some())
+    };
+    c_int::from(job.near(address, 1, pe).is_some() || is_far())
 }
 
-/// `shmem_ptr`: where the object of that PE is in this process; null if it is not symmetric.
+/// `shmem_ptr`: where the object of that PE is in this process; null if it is not symmetric, or on another node.
 ///
 /// # Safety
 /// None is needed.

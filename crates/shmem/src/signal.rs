@@ -39,8 +39,8 @@ pub unsafe fn put_signal<T: Element>(
     unsafe {
         put(call, ctx, dest, source, nelems, pe);
         match sig_op {
-            SET => atomic_set(call, ctx, sig_addr, signal, pe),
-            _ => atomic_add(call, ctx, sig_addr, signal, pe),
+            SET => signal_set(call, ctx, sig_addr, signal, pe),
+            _ => signal_add(call, ctx, sig_addr, signal, pe),
         }
     }
 }
@@ -52,6 +52,7 @@ pub unsafe fn put_signal<T: Element>(
 pub unsafe fn signal_set(call: Call, ctx: ContextHandle, sig_addr: *mut u64, signal: u64, pe: c_int) {
     // SAFETY: nothing is needed.
     unsafe { atomic_set(call, ctx, sig_addr, signal, pe) };
+    send();
 }
 
 /// `shmem_signal_add`
@@ -61,6 +62,13 @@ pub unsafe fn signal_set(call: Call, ctx: ContextHandle, sig_addr: *mut u64, sig
 pub unsafe fn signal_add(call: Call, ctx: ContextHandle, sig_addr: *mut u64, signal: u64, pe: c_int) {
     // SAFETY: nothing is needed.
     unsafe { atomic_add(call, ctx, sig_addr, signal, pe) };
+    send();
+}
+
+/// A signal to another node goes now: somebody waits for it, and this PE may compute next.
+#[inline]
+fn send() {
+    isthmus_engine::rma::send_kept();
 }
 
 /// `shmem_signal_fetch`: of this PE's own.

@@ -4,7 +4,8 @@ use std::ffi::{c_int, c_long};
 use std::sync::{Mutex, PoisonError};
 
 use isthmus_collective::symmetric::{Board, Terms, bytes_for};
-use isthmus_engine::symmetric;
+use isthmus_collective::{Members, Team as Messages};
+use isthmus_engine::{ContextId, Peer, enter, symmetric};
 
 use crate::call::Call;
 use crate::context;
@@ -33,7 +34,7 @@ impl TeamHandle {
     pub const INVALID: Self = Self(0);
     /// `SHMEM_TEAM_WORLD`
     pub const WORLD: Self = Self(1);
-    /// `SHMEM_TEAM_SHARED`: all PEs are on one node.
+    /// `SHMEM_TEAM_SHARED`: the PEs of this node.
     pub const SHARED: Self = Self(2);
 
     /// The team of a handle. One that names no team ends the job.
@@ -63,10 +64,18 @@ pub struct Team {
     members: Box<[u32]>,
     me: usize,
     config: TeamConfig,
-    /// Where its members meet; `None`: where the world does.
-    board: Option<Board>,
+    /// Where its members meet.
+    place: Place,
     /// What its memory is called, if it has some of its own.
     key: u64,
+}
+
+/// Where the members of a team meet.
+#[derive(Debug)]
+enum Place {
+    World,
+    Node,
+    Own(Board),
 }
 
 static TEAMS: Table<Team> = Table::new();
@@ -92,7 +101,11 @@ impl Team {
 
     /// Where its members meet.
     pub fn board<'a>(&'a self, job: &'a Job) -> &'a Board {
-        self.board.as_ref().unwrap_or(&job.world)
+        match &self.place {
+            Place::World => &job.world,
+            Place::Node => job.node.as_ref().unwrap_or(&job.world),
+            Place::Own(board) => board,
+        }
     }
 
     /// The PE of the world that is `pe` here.
@@ -106,21 +119,28 @@ impl Team {
 
     /// All of the world, in its order?
     pub fn is_world(&self) -> bool {
-        self.board.is_none()
+        matches!(self.place, Place::World)
     }
 }
 
 /// The predefined teams exist from now on.
 pub fn open(job: &Job) {
-    for first in [1, 2] {
-        let all: Box<[u32]> = (0..job.size).collect();
+    let places = match job.node {
+        None => [(1, Place::World), (2, Place::World)],
+        Some(_) => [(1, Place::World), (2, Place::Node)],
+    };
+    for (first, place) in places {
+        let board = match (&place, &job.node) {
+            (Place::Node, Some(node)) => node,
+            _ => &job.world,
+        };
         let team = Team {
-            members: all,
-            me: job.me as usize,
+            members: board.members().into(),
+            me: board.me(),
             config: TeamConfig {
                 num_contexts: c_int::MAX,
             },
-            board: None,
+            place,
             key: 0,
         };
         TEAMS.insert(Box::new(team), first);
@@ -328,8 +348,10 @@ fn split(
 ) -> Result<TeamHandle, ()> {
     let place = members.and_then(|members| members.iter().position(|&member| member == parent.me));
     let ours = members.filter(|_| place.is_some());
-    // The first one names the memory.
+    let all = |members: &[usize]| -> Box<[u32]> { members.iter().map(|&member| parent.members[member]).collect() };
+    // The first one names the memory, or the message space.
     let memory = match (place, ours) {
+        (Some(0), Some(members)) if job.spans_nodes(&all(members)) => context().map(|context| (context, 0)),
         (Some(0), Some(members)) => memory_for(members.len()),
         _ => Some((0, 0)),
     };
@@ -342,13 +364,16 @@ fn split(
     }
     let made = ours.zip(place).map(|(members, place)| {
         let (key, step) = (round.word(members[0], 1), round.word(members[0], 2));
-        let all: Box<[u32]> = members.iter().map(|&member| parent.members[member]).collect();
-        let board = Board::named(key, job.bells, all.clone(), place, step).ok()?;
+        let all = all(members);
+        let board = match job.spans_nodes(&all) {
+            false => Board::named(key, job.bells, all.clone(), place, step).ok()?,
+            true => between(job, &all, place, key)?,
+        };
         let team = Team {
             members: all,
             me: place,
             config,
-            board: Some(board),
+            place: Place::Own(board),
             key,
         };
         TEAMS.insert(Box::new(team), FIRST).map(TeamHandle)
@@ -367,6 +392,23 @@ fn split(
         }
         None => Err(()),
     }
+}
+
+/// A message space for a team on several nodes.
+pub fn context() -> Option<u64> {
+    /// As the first of the job's count, those before are MPI's.
+    const FIRST: u64 = 6;
+    /// Those from here on are kept for the worlds of models.
+    const LAST: u64 = 0xffff_ff00;
+    let context = FIRST + enter().take_numbers(2);
+    (context < LAST).then_some(context)
+}
+
+/// Where the members of a team on several nodes meet, in that message space.
+pub fn between(job: &Job, members: &[u32], me: usize, context: u64) -> Option<Board> {
+    let context = ContextId(u32::try_from(context).ok()?);
+    let members = Members::from_peers(members.iter().map(|&pe| Peer(pe)).collect());
+    Some(Board::between_nodes(Messages::new(members, me, context), job.bells))
 }
 
 /// Memory for a team of so many: its name, and rounds that others have had there.
@@ -394,14 +436,15 @@ pub unsafe fn team_destroy(call: Call, team: TeamHandle) {
     }
     let job = job(call);
     let found = team.find(call);
-    order::complete();
+    order::complete(job, call);
     let terms = Terms::new(call.into(), ("", 0));
     // After the second round nobody needs what was shown at the first, and nobody shows anything at the second.
     found.board(job).round(terms, &[], &[]);
     found.board(job).part(terms);
     context::close_of(team);
     if let Some(team) = TEAMS.remove(team.0)
-        && let (0, Some(board)) = (team.me, &team.board)
+        && let (0, Place::Own(board)) = (team.me, &team.place)
+        && !job.spans_nodes(&team.members)
     {
         let mut spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner);
         spare.push((team.members.len(), team.key, board.step()));

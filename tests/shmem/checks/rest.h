@@ -41,10 +41,13 @@
 #define CHECK_addr_accessible(function, type, c)                                                    \
     MUST(function(dest, right) == 1 && function(source, left) == 1);                                \
     MUST(function(static_dest, right) == 1 && function(local, me) == 0)
+/* Is that PE on another node? */
+#define IS_FAR(pe) (shmem_team_translate_pe(SHMEM_TEAM_WORLD, pe, SHMEM_TEAM_SHARED) == -1)
 #define POINTS_THERE(call)                                                                          \
     *(int *) dest = me;                                                                             \
     shmem_barrier_all();                                                                            \
-    MUST(*(int *) call(dest) == right && call(local) == NULL);                                      \
+    int *there = (int *) call(dest);                                                                \
+    MUST((there ? *there == right : IS_FAR(right)) && call(local) == NULL);                         \
     shmem_barrier_all()
 #define CHECK_ptr(function, type, c)                                                                \
     POINTS_THERE(PTR_TO_RIGHT)
@@ -119,10 +122,15 @@ static void serves(void *block, size_t size, size_t alignment, int pes)
 #define CHECK_shfree CHECK_free
 
 #define CHECK_team_my_pe(function, type, c)                                                         \
-    MUST(function(SHMEM_TEAM_WORLD) == me && function(SHMEM_TEAM_SHARED) == me);                    \
+    int among = function(SHMEM_TEAM_SHARED);                                                        \
+    MUST(shmem_team_translate_pe(SHMEM_TEAM_SHARED, among, SHMEM_TEAM_WORLD) == me);                \
+    MUST(function(SHMEM_TEAM_WORLD) == me);                                                         \
     MUST(function(half) == me / 2 && function(SHMEM_TEAM_INVALID) == -1)
 #define CHECK_team_n_pes(function, type, c)                                                         \
-    MUST(function(SHMEM_TEAM_WORLD) == n && function(SHMEM_TEAM_SHARED) == n);                      \
+    int near = 0;                                                                                   \
+    for (int pe = 0; pe < n; pe++)                                                                  \
+        near += shmem_ptr(dest, pe) != NULL;                                                        \
+    MUST(function(SHMEM_TEAM_WORLD) == n && function(SHMEM_TEAM_SHARED) == near);                   \
     MUST(function(half) == (n + 1 - me % 2) / 2 && function(SHMEM_TEAM_INVALID) == -1)
 #define CHECK_team_get_config(function, type, c)                                                    \
     shmem_team_config_t config;                                                                     \

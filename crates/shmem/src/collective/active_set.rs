@@ -6,13 +6,16 @@ use std::ffi::{c_int, c_long};
 use std::sync::{Mutex, PoisonError};
 
 use isthmus_collective::symmetric::{Board, Group};
+use isthmus_engine::{ContextId, Mode, Peer, Posting, enter};
 
 use super::{array, combine, member, of_board};
 use crate::call::Call;
-use crate::job::job;
+use crate::job::{Job, job};
 use crate::numbers::{Element, Operation, Reduces};
-use crate::order;
+use crate::{order, team};
 
+/// The message space in which sets on several nodes agree on one of their own. It is kept for the worlds of models.
+const SETS_CONTEXT: ContextId = ContextId(0xffff_ffa4);
 /// In keys of memory: an active set's.
 const OF_SET: u64 = 0x53 << 56;
 
@@ -46,6 +49,11 @@ fn group(call: Call, start: c_int, log_stride: c_int, size: c_int, p_sync: *cons
                 ));
             };
             let key = OF_SET | (start as u64) << 32 | (log_stride as u64) << 24 | size as u64;
+            if job.spans_nodes(&members) {
+                let context = agree(job, call, &members, me, log_stride << 20 | size);
+                let board = team::between(job, &members, me, context);
+                return Box::leak(Box::new(board.expect("the first member has chosen a message space")));
+            }
             match Board::named(key, job.bells, members, me, 0) {
                 Ok(board) => Box::leak(Box::new(board)),
                 Err(error) => call.refuse(error),
@@ -54,12 +62,49 @@ fn group(call: Call, start: c_int, log_stride: c_int, size: c_int, p_sync: *cons
     of_board(job, call, board)
 }
 
+/// The message space of a set on several nodes, which meets for the first time: its first PE takes one and tells the others, in a message that
+/// says `which` of the sets it begins this is. Blocks.
+fn agree(job: &Job, call: Call, members: &[u32], me: usize, which: c_int) -> u64 {
+    let mut inside = enter();
+    let mut context = [0_u8; 8];
+    let settled = match me {
+        0 => {
+            drop(inside);
+            let Some(number) = team::context() else {
+                call.refuse("no message space is left for another active set");
+            };
+            context = number.to_ne_bytes();
+            let posting = Posting {
+                context: SETS_CONTEXT,
+                source: job.me.cast_signed(),
+                tag: which,
+            };
+            inside = enter();
+            members[1..].iter().try_for_each(|&pe| {
+                // SAFETY: the bytes stay until the send is over, which is waited for.
+                let sent = unsafe { inside.send(Mode::Standard, Peer(pe), posting, context.as_ptr(), context.len()) }?;
+                sent.map_or(Ok(()), |op| {
+                    inside.wait_for_operations(|inside| inside.take(op)).map(drop)
+                })
+            })
+        }
+        _ => {
+            let (from, room) = (Some(Peer(members[0])), context.as_mut_ptr());
+            // SAFETY: the bytes stay until the receive is over, which is waited for.
+            let received = unsafe { inside.receive(from, SETS_CONTEXT, Some(which), room, 8) };
+            received.and_then(|op| inside.wait_for_operations(|inside| inside.take(op)).map(drop))
+        }
+    };
+    settled.unwrap_or_else(|error| call.refuse(error));
+    u64::from_ne_bytes(context)
+}
+
 /// `shmem_barrier`. Blocks.
 ///
 /// # Safety
 /// None is needed.
 pub unsafe fn barrier_set(call: Call, start: c_int, log_stride: c_int, size: c_int, p_sync: *mut c_long) {
-    order::complete();
+    order::complete(job(call), call);
     group(call, start, log_stride, size, p_sync).sync();
 }
 

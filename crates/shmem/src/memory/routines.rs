@@ -70,7 +70,7 @@ pub unsafe fn realloc(call: Call, ptr: *mut c_void, size: usize) -> *mut c_void 
         unsafe { free(call, ptr) };
         return std::ptr::null_mut();
     }
-    order::complete();
+    order::complete(job, call);
     round(job, call, ("size", size as u64), true);
     if job.heap().resize(at, size as u64) {
         return ptr;
@@ -98,7 +98,7 @@ pub unsafe fn free(call: Call, ptr: *mut c_void) {
     if job.heap().wanted(at).is_none() {
         refuse_pointer(call, ptr);
     }
-    order::complete();
+    order::complete(job, call);
     round(job, call, ("ptr", at), true);
     release(job, at);
 }

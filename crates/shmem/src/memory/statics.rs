@@ -11,6 +11,7 @@ use std::ffi::{CStr, c_int, c_void};
 use std::ptr::NonNull;
 use std::sync::Mutex;
 
+use isthmus_engine::Entered;
 use isthmus_engine::symmetric::Piece;
 use isthmus_os::process;
 
@@ -65,9 +66,13 @@ static MOVED: Mutex<Vec<Moved>> = Mutex::new(Vec::new());
 /// Between the hooks: where the child's copies are.
 static COPIES: Mutex<Vec<(usize, usize, usize)>> = Mutex::new(Vec::new());
 
-/// Move all static data of this process. An error: why it stays where it is. Nothing else may run in this process meanwhile.
-pub fn relocate() -> Result<Vec<Moved>, &'static str> {
-    if process::threads() != 1 {
+/// What the names of the engine's threads begin with. They touch no data but the engine's and, inside it, the network library's.
+const OURS: &str = "isthmus-";
+
+/// Move all static data of this process. An error: why it stays where it is. Nothing else may run in this process meanwhile but threads of
+/// the engine, which `_inside` keeps out of libraries.
+pub fn relocate(_inside: &mut Entered) -> Result<Vec<Moved>, &'static str> {
+    if process::threads_not_named(OURS) != 1 {
         return Err("static data is symmetric only if shmem_init comes before the process has several threads");
     }
     let mut moved = Vec::new();

@@ -1,0 +1,261 @@
+//! Symmetric memory of PEs on other nodes, which this process does not map.
+//!
+//! Each PE registers its heap and its moved static data with the engine ([`rma`]), and tells all others the keys. What a routine does to
+//! memory of another node is then an operation of the engine, executed by that PE's progress, which a thread of its own makes while the
+//! program computes. The functions here are called where a look at the displacements found nothing: routines on mapped memory do not
+//! know of them.
+//!
+//! Messages from one PE to another are executed in their order, so what follows a fence comes after what was before; only long contiguous
+//! transfers by the provider's RMA may overtake messages, and wait for those that a fence is behind ([`Far::order`]).
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use isthmus_collective::Team;
+use isthmus_engine::layout::{Layout, Level};
+use isthmus_engine::rma::{self, Atomicity, Flow, Region, RegionKey, Target};
+use isthmus_engine::symmetric::{self, Piece};
+use isthmus_engine::{Attended, Peer};
+
+use crate::call::Call;
+use crate::memory::statics::Moved;
+use crate::memory::symmetric::Ranges;
+
+/// Bits of a range's name that are the offset.
+const OFFSET: u64 = (1 << 48) - 1;
+/// Words of a range as a PE tells of it: what it is, its bytes, and its key.
+const TOLD: usize = 8;
+/// What the heap is; segments of static data are hashes.
+const HEAP: u64 = 0;
+
+const _: () = assert!(size_of::<RegionKey>() == 8 * (TOLD - 2));
+
+/// The memory of PEs on other nodes.
+#[derive(Debug)]
+pub struct Far {
+    /// By range, as their names count them, then by PE. `None`: it is on this node, or has no such range.
+    targets: Vec<Vec<Option<Target>>>,
+    flow: Flow,
+    /// There was a fence, and messages before it may not have come yet.
+    is_fenced: AtomicBool,
+    attended: Mutex<Option<Attended>>,
+}
+
+/// What another PE tells.
+struct Told {
+    identity: u64,
+    length: u64,
+    key: RegionKey,
+}
+
+impl Far {
+    /// Register our memory, tell all PEs, and hear of theirs. Blocks until all have come.
+    pub fn found(call: Call, team: &Team, heap: Piece, moved: &[Moved]) -> Self {
+        let pieces = std::iter::once((HEAP, heap)).chain(moved.iter().map(|moved| (moved.identity, moved.piece)));
+        let pieces: Vec<(u64, Piece)> = pieces.collect();
+        let mut own = Vec::new();
+        for (identity, piece) in &pieces {
+            let region = rma::register_as(piece.address().as_ptr(), piece.length(), Atomicity::Elements);
+            let key = region.as_ref().map(Region::key);
+            let key = key.unwrap_or_else(|error| call.refuse(error));
+            own.extend([*identity, piece.length()]);
+            // SAFETY: plain numbers without holes, as many bytes.
+            own.extend(unsafe { std::mem::transmute::<RegionKey, [u64; TOLD - 2]>(key) });
+        }
+        let mut counts = vec![0; team.size() as usize];
+        let gathered = team.allgather(&[pieces.len() as u64], &mut counts);
+        gathered.unwrap_or_else(|error| call.refuse(error));
+        let most = counts.iter().copied().max().unwrap_or(0) as usize;
+        own.resize(most * TOLD, 0);
+        let mut all = vec![0; own.len() * counts.len()];
+        let gathered = team.allgather(&own, &mut all);
+        gathered.unwrap_or_else(|error| call.refuse(error));
+        let lists: Vec<Vec<Told>> = all
+            .chunks_exact(own.len())
+            .zip(&counts)
+            .map(|(told, count)| told.chunks_exact(TOLD).take(*count as usize).map(Told::of).collect())
+            .collect();
+        let targets = pieces.iter().map(|(identity, piece)| {
+            let of = |(pe, list): (usize, &Vec<Told>)| {
+                let peer = Peer(pe as u32);
+                let same = |told: &&Told| told.identity == *identity && told.length == piece.length();
+                let told = list.iter().find(same).filter(|_| symmetric::is_elsewhere(peer))?;
+                let target = Target::attach(peer, told.key);
+                Some(target.unwrap_or_else(|error| call.refuse(error)))
+            };
+            lists.iter().enumerate().map(of).collect()
+        });
+        Self {
+            targets: targets.collect(),
+            flow: Flow::new(),
+            is_fenced: AtomicBool::new(false),
+            attended: Mutex::new(None),
+        }
+    }
+
+    /// Serve PEs of other nodes while the program calls nothing, or no longer.
+    pub fn attend(&self, whether: bool) {
+        let mut attended = self.attended.lock().unwrap_or_else(PoisonError::into_inner);
+        match whether {
+            true if attended.is_none() => *attended = Attended::begin(),
+            true => {}
+            false => *attended = None,
+        }
+    }
+
+    /// The region with these bytes on `pe`, and where they are in it. `None`: they are not symmetric.
+    pub fn find(&self, ranges: &Ranges, address: usize, length: usize, pe: u32) -> Option<(&Target, u64)> {
+        let name = ranges.name(address, length)?;
+        let target = self
+            .targets
+            .get((name >> OFFSET.count_ones()) as usize)?
+            .get(pe as usize)?;
+        Some((target.as_ref()?, name & OFFSET))
+    }
+
+    /// Complete all operations: they are over, and seen by all PEs. Blocks.
+    pub fn complete(&self, call: Call) {
+        self.is_fenced.store(false, Ordering::Relaxed);
+        self.flow.flush_all().unwrap_or_else(|error| call.refuse(error));
+    }
+
+    /// Later operations come after earlier ones, at each PE. Does not block.
+    pub fn order(&self) {
+        self.is_fenced.store(true, Ordering::Relaxed);
+        rma::send_kept();
+    }
+
+    /// Before a transfer that may overtake messages.
+    fn before_long(&self, call: Call, length: u64) {
+        if rma::overtakes(length) && self.is_fenced.load(Ordering::Relaxed) {
+            self.complete(call);
+        }
+    }
+
+    /// The scope of all operations.
+    pub fn flow(&self) -> &Flow {
+        &self.flow
+    }
+
+    /// Wait for the results that a PE was asked for. Blocks.
+    pub fn finish(&self, call: Call, pe: u32) {
+        let finished = self.flow.flush_local(|| Peer(pe));
+        finished.unwrap_or_else(|error| call.refuse(error));
+    }
+}
+
+impl Told {
+    fn of(words: &[u64]) -> Self {
+        let mut key = [0; TOLD - 2];
+        key.copy_from_slice(&words[2..]);
+        Self {
+            identity: words[0],
+            length: words[1],
+            // SAFETY: a key may have any bits; it is checked when it is attached.
+            key: unsafe { std::mem::transmute::<[u64; TOLD - 2], RegionKey>(key) },
+        }
+    }
+}
+
+/// Symmetric memory, as PEs of other nodes are reached there.
+#[derive(Debug, Clone, Copy)]
+pub struct Reach<'a> {
+    /// `None`: there are no other nodes.
+    pub far: Option<&'a Far>,
+    /// The names of bytes.
+    pub ranges: &'a Ranges,
+}
+
+impl<'a> Reach<'a> {
+    /// The region of a PE on another node with these bytes. There is none: the job ends.
+    pub fn place(self, call: Call, name: &str, address: usize, length: usize, pe: u32) -> (&'a Far, &'a Target, u64) {
+        let found = self.far.and_then(|far| {
+            let (target, at) = far.find(self.ranges, address, length, pe)?;
+            Some((far, target, at))
+        });
+        found.unwrap_or_else(|| self.ranges.refuse(call, name, address, length, pe))
+    }
+
+    /// Put bytes into memory that is not mapped here. They may change when this returns.
+    ///
+    /// # Safety
+    /// `source` must be good for as many.
+    #[cold]
+    #[inline(never)]
+    pub unsafe fn put(self, call: Call, dest: usize, source: *const u8, length: usize, pe: u32) {
+        if length == 0 {
+            return;
+        }
+        let (far, target, at) = self.place(call, "dest", dest, length, pe);
+        far.before_long(call, length as u64);
+        // SAFETY: the caller's promise; short bytes are copied, and long ones are sent before this returns.
+        let put = unsafe { far.flow.put_bytes(target, at, source, length) };
+        put.unwrap_or_else(|error| call.refuse(error));
+    }
+
+    /// Get bytes from memory that is not mapped here. Blocks until they are there.
+    ///
+    /// # Safety
+    /// `dest` must be good for as many.
+    #[cold]
+    #[inline(never)]
+    pub unsafe fn get(self, call: Call, dest: *mut u8, source: usize, length: usize, pe: u32) {
+        if length == 0 {
+            return;
+        }
+        let (far, target, at) = self.place(call, "source", source, length, pe);
+        // SAFETY: the caller's promise; this waits for the bytes.
+        let got = unsafe { far.flow.get_bytes(target, at, dest, length) };
+        got.unwrap_or_else(|error| call.refuse(error));
+        far.finish(call, pe);
+    }
+
+    /// Put blocks into memory that is not mapped here: `blocks` of the bytes from `dest.first` on. They may change when this returns.
+    ///
+    /// # Safety
+    /// Those of `source` must be good.
+    #[cold]
+    #[inline(never)]
+    pub unsafe fn put_blocks(self, call: Call, dest: &FarBlocks, source: &Layout<'_>, pe: u32) {
+        let (far, target, at) = self.place(call, "dest", dest.first, dest.length, pe);
+        // SAFETY: the caller's promise; the bytes are copied into messages.
+        let put = unsafe { far.flow.put(target, &dest.layout(at), source) };
+        put.unwrap_or_else(|error| call.refuse(error));
+    }
+
+    /// Get blocks from memory that is not mapped here. Blocks until they are there.
+    ///
+    /// # Safety
+    /// Those of `dest` must be good.
+    #[cold]
+    #[inline(never)]
+    pub unsafe fn get_blocks(self, call: Call, dest: &Layout<'_>, source: &FarBlocks, pe: u32) {
+        let (far, target, at) = self.place(call, "source", source.first, source.length, pe);
+        // SAFETY: the caller's promise; this waits for the bytes.
+        let got = unsafe { far.flow.get(target, &source.layout(at), dest) };
+        got.unwrap_or_else(|error| call.refuse(error));
+        far.finish(call, pe);
+    }
+}
+
+/// Blocks of symmetric memory.
+#[derive(Debug, Clone, Copy)]
+pub struct FarBlocks {
+    /// The lowest address.
+    pub first: usize,
+    /// Bytes from there to the end of the last one.
+    pub length: usize,
+    /// From there to the first block: more than 0 where the stride is negative.
+    pub begin: usize,
+    /// Bytes of a block.
+    pub block: usize,
+    /// How many, and bytes from one to the next.
+    pub level: [Level; 1],
+}
+
+impl FarBlocks {
+    /// As offsets in a region, in which the lowest address is `at`.
+    fn layout(&self, at: u64) -> Layout<'_> {
+        Layout::strided(at + self.begin as u64, self.block as u64, &self.level)
+    }
+}
