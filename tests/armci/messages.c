@@ -110,9 +110,24 @@ static void groups(void)
     ARMCI_Group_set_default(&world);
     ARMCI_Group_free(&inner);
     ARMCI_Group_free(&evens);
-    CHECK(armci_domain_count(ARMCI_DOMAIN_SMP) == 1 && armci_domain_nprocs(ARMCI_DOMAIN_SMP, -1) == size);
-    CHECK(armci_domain_glob_proc_id(ARMCI_DOMAIN_SMP, 0, me) == me && armci_domain_same_id(ARMCI_DOMAIN_SMP, size - 1));
-    CHECK(ARMCI_Same_node(size - 1) && ARMCI_Uses_shm());
+    /* Domains are nodes. Each process is in one of them. */
+    int domains = armci_domain_count(ARMCI_DOMAIN_SMP), total = 0, found = 0;
+    for (int d = 0; d < domains; d++) {
+        int members = armci_domain_nprocs(ARMCI_DOMAIN_SMP, d);
+        total += members;
+        for (int i = 0; i < members; i++) {
+            int p = armci_domain_glob_proc_id(ARMCI_DOMAIN_SMP, d, i);
+            CHECK(armci_domain_id(ARMCI_DOMAIN_SMP, p) == d);
+            found += p == me && armci_domain_my_id(ARMCI_DOMAIN_SMP) == d;
+        }
+    }
+    CHECK(domains >= 1 && total == size && found == 1);
+    CHECK(armci_domain_nprocs(ARMCI_DOMAIN_SMP, -1) == armci_domain_nprocs(ARMCI_DOMAIN_SMP, armci_domain_my_id(ARMCI_DOMAIN_SMP)));
+    for (int p = 0; p < size; p++) {
+        int is_near = armci_domain_id(ARMCI_DOMAIN_SMP, p) == armci_domain_my_id(ARMCI_DOMAIN_SMP);
+        CHECK(ARMCI_Same_node(p) == is_near && armci_domain_same_id(ARMCI_DOMAIN_SMP, p) == is_near);
+    }
+    CHECK(ARMCI_Uses_shm());
 }
 
 static void meminfo(void)

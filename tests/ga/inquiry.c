@@ -43,9 +43,16 @@ static void job(void)
     int list[8], before = GA_Get_debug();
     CHECK(GA_Initialized() && NGA_Initialized());
     GA_Initialize_args(NULL, NULL); /* A second time nothing happens. */
-    CHECK(GA_Cluster_nnodes() == 1 && GA_Cluster_nodeid() == 0 && GA_Cluster_nprocs(0) == size && GA_Cluster_nprocs(-1) == size);
-    for (int n = 0; n < size; n++) CHECK(GA_Cluster_procid(0, n) == n && GA_Cluster_proc_nodeid(n) == 0);
-    REFUSED(GA_Cluster_nprocs(1));
+    int nodes = GA_Cluster_nnodes(), processes = 0;
+    for (int node = 0; node < nodes; node++) {
+        for (int n = 0; n < GA_Cluster_nprocs(node); n++) {
+            int process = GA_Cluster_procid(node, n);
+            CHECK(GA_Cluster_proc_nodeid(process) == node && (process != me || GA_Cluster_nodeid() == node));
+            processes++;
+        }
+    }
+    CHECK(nodes >= 1 && processes == size && GA_Cluster_nprocs(-1) == GA_Cluster_nprocs(GA_Cluster_nodeid()));
+    REFUSED(GA_Cluster_nprocs(nodes));
     REFUSED(GA_Cluster_procid(0, size));
     REFUSED(GA_Cluster_proc_nodeid(-1));
     GA_List_nodeid(list, size);
@@ -401,7 +408,10 @@ static void of_others(const int g)
         NGA_Distribution(g, p, lo, hi);
         if (hi[0] < lo[0]) continue;
         owners++;
-        if (me != (p + 1) % size) continue;
+        /* Another process of its node, or itself. */
+        int other = (p + 1) % size, by = GA_Cluster_proc_nodeid(other) == GA_Cluster_proc_nodeid(p) ? other : p;
+        if (GA_Cluster_proc_nodeid(p) != GA_Cluster_nodeid()) REFUSED(NGA_Access(g, lo, hi, &block, ld));
+        if (me != by) continue;
         NGA_Access(g, lo, hi, &block, ld);
         for (int i = lo[0]; i <= hi[0]; i++)
             for (int j = lo[1]; j <= hi[1]; j++) block[(i - lo[0]) * ld[0] + j - lo[1]] = model(i, j);
@@ -412,8 +422,10 @@ static void of_others(const int g)
         for (at[1] = 0; at[1] < dims[1]; at[1]++) {
             int got, *there;
             NGA_Get(g, at, at, &got, ld);
+            CHECK(got == model(at[0], at[1]));
+            if (GA_Cluster_proc_nodeid(NGA_Locate(g, at)) != GA_Cluster_nodeid()) continue;
             NGA_Access(g, at, at, &there, ld);
-            CHECK(got == model(at[0], at[1]) && *there == got);
+            CHECK(*there == got);
             NGA_Release(g, at, at);
         }
     if (owners > 1) REFUSED(NGA_Access(g, (int[]){0, 0}, (int[]){8, 10}, &block, ld));

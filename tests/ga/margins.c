@@ -55,7 +55,8 @@ static void put(int update, int pointers)
         if (kind == 0) NGA_Put(array, at, at, &new, ones);
         if (kind == 1) NGA_Read_inc(array, at, difference);
         if (kind == 2) NGA_Scatter_acc(array, &difference, &one, 1, &ones[0]);
-        if (kind == 3) {
+        if (kind == 3 && GA_Cluster_proc_nodeid(owner) != GA_Cluster_nodeid()) NGA_Put(array, at, at, &new, ones);
+        else if (kind == 3) {
             NGA_Distribution(array, owner, lo, hi);
             NGA_Access_block(array, owner - first, &others, ld);
             int offset = 0;

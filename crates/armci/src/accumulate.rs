@@ -4,12 +4,19 @@
 //! elements are added by vectors, and processes that add to different pages do not meet. An element belongs to the stripe
 //! in which its first byte lies.
 
+use isthmus_engine::rma::Class;
+use isthmus_transfer::Layout;
+use isthmus_transfer::local::copy_range;
+
 use crate::control::Controls;
+use crate::elsewhere;
 use crate::error::{Result, argument};
+use crate::far::{Far, Place};
 use crate::life::{Job, job};
 use crate::lock::ShortLock;
 use crate::section::Section;
-use crate::transfer::{End, Vector, check_vectors, checked};
+use crate::transfer::{check_vectors, checked};
+use crate::vector::{End, Vector};
 
 /// Types of elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +50,16 @@ impl Kind {
             42 => Self::Long,
             _ => return Err(argument(format!("optype={number} is no ARMCI_ACC_ constant"))),
         })
+    }
+
+    /// What the engine calls such elements.
+    fn class(self) -> (Class, u64) {
+        let class = match self {
+            Self::Int | Self::Long => Class::Signed,
+            Self::Float | Self::Double => Class::Float,
+            Self::Complex | Self::DoubleComplex => Class::Complex,
+        };
+        (class, self.bytes())
     }
 
     /// Bytes of an element.
@@ -147,6 +164,24 @@ pub struct Sum {
 }
 
 impl Sum {
+    /// The elements of a layout, multiplied by the factor, one after the other.
+    ///
+    /// # Safety
+    /// They and the factor must be good.
+    unsafe fn scaled(self, from: &Layout<'_>) -> Vec<u8> {
+        let length = from.length();
+        let mut packed = vec![0_u8; length as usize];
+        let mut sums = vec![0_u8; length as usize];
+        // SAFETY: the caller's promise; both are as long.
+        unsafe {
+            let into = Layout::local(packed.as_mut_ptr(), length);
+            copy_range(from, &into, 0..length);
+            let count = (length / self.kind.bytes()) as usize;
+            (self.adding())(self.scale, packed.as_ptr(), sums.as_mut_ptr(), count);
+        }
+        sums
+    }
+
     fn adding(self) -> Add {
         match self.kind {
             Kind::Int => adding::<i32>(),
@@ -250,17 +285,32 @@ pub unsafe fn section(sum: Sum, section: &Section, from: *const u8, to: *mut u8,
     let job = job()?;
     whole(sum, section.row)?;
     let (source, target) = (from.expose_provenance() as u64, to.expose_provenance() as u64);
+    if let Some(far) = &job.far {
+        let owner = job.process(proc)?;
+        // SAFETY: the caller's promise.
+        if unsafe { section_far(job, far, sum, section, (source, target), owner) }? {
+            return Ok(());
+        }
+    }
     let owner = checked(job, section, End::Target, source, target, proc)?;
     // SAFETY: checked, and the caller's promise.
-    unsafe { add_section(job, sum, section, source, target, owner) };
-    Ok(())
+    unsafe { add_section(job, sum, section, source, target, owner) }
 }
 
-/// Accumulate a section of `owner`'s memory, by addresses of this process.
+/// Accumulate a section of `owner`'s memory, by the addresses that this process knows it by.
+///
+/// # Errors
+/// The owner has failed.
 ///
 /// # Safety
 /// Both ends must be good, and rows whole numbers of elements.
-pub unsafe fn add_section(job: &Job, sum: Sum, section: &Section, from: u64, to: u64, owner: usize) {
+pub unsafe fn add_section(job: &Job, sum: Sum, section: &Section, from: u64, to: u64, owner: usize) -> Result<()> {
+    if let Some(far) = &job.far {
+        // SAFETY: the caller's promise.
+        if unsafe { section_far(job, far, sum, section, (from, to), owner) }? {
+            return Ok(());
+        }
+    }
     let mut adder = Adder::new(job, owner, sum);
     section.for_each_row(from, to, |source, target| {
         let source = std::ptr::with_exposed_provenance(source as usize);
@@ -268,6 +318,7 @@ pub unsafe fn add_section(job: &Job, sum: Sum, section: &Section, from: u64, to:
         // SAFETY: the caller's promise.
         unsafe { adder.row(source, target, section.row) };
     });
+    Ok(())
 }
 
 /// Accumulate the pieces of a vector call. All are checked before the first is touched.
@@ -282,6 +333,10 @@ pub unsafe fn pieces(sum: Sum, entries: &[Vector], proc: i32) -> Result<()> {
     for entry in entries {
         whole(sum, u64::try_from(entry.bytes).unwrap_or(0))?;
     }
+    if let Some(far) = &job.far {
+        // SAFETY: the caller's promise.
+        return unsafe { pieces_far(job, far, sum, entries, job.process(proc)?) };
+    }
     // SAFETY: the caller's promise.
     let owner = unsafe { check_vectors(job, End::Target, entries, proc) }?;
     let mut adder = Adder::new(job, owner, sum);
@@ -295,4 +350,54 @@ pub unsafe fn pieces(sum: Sum, entries: &[Vector], proc: i32) -> Result<()> {
         unsafe { entry.for_each(add) }?;
     }
     Ok(())
+}
+
+/// Accumulate a section to a process of a job on several nodes. False: the target is no block that all know, so that only processes of its
+/// node add to it.
+///
+/// # Errors
+/// The process has failed, or memory of another node is no global memory.
+///
+/// # Safety
+/// The source and the factor must be good.
+#[cold]
+#[inline(never)]
+unsafe fn section_far(
+    job: &Job,
+    far: &Far,
+    sum: Sum,
+    section: &Section,
+    (from, to): (u64, u64),
+    proc: usize,
+) -> Result<bool> {
+    let extent = elsewhere::extent("dst", &section.target(to), proc)?;
+    let place = match elsewhere::place(job, "dst", proc, &extent) {
+        Ok(found) => found,
+        Err(error) if far.is_elsewhere(proc) => return Err(error),
+        Err(_) => return Ok(false),
+    };
+    // SAFETY: the caller's promise.
+    let scaled = unsafe { sum.scaled(&section.source(from)) };
+    let target = section.target(place.at.wrapping_add(to.wrapping_sub(extent.start)));
+    far.add(&place, &target, &scaled, sum.kind.class())?;
+    Ok(true)
+}
+
+/// As [`section_far`], of the pieces of a vector call, which are in blocks that all know.
+///
+/// # Errors
+/// As for [`section_far`].
+///
+/// # Safety
+/// As for [`section_far`]; the arrays must be as long as they say.
+#[cold]
+#[inline(never)]
+unsafe fn pieces_far(job: &Job, far: &Far, sum: Sum, entries: &[Vector], proc: usize) -> Result<()> {
+    let add = |block: &Place, there: &Layout<'_>, here: &Layout<'_>| {
+        // SAFETY: the caller's promise.
+        let scaled = unsafe { sum.scaled(here) };
+        Ok(far.add(block, there, &scaled, sum.kind.class())?)
+    };
+    // SAFETY: the caller's promise.
+    unsafe { elsewhere::by_block(job, End::Target, entries, proc, add) }
 }

@@ -75,7 +75,13 @@ impl Controls {
         }
     }
 
-    /// The counter at `target` of notifications by `origin`.
+    /// The address of [`Self::notifications`], where the target is on another node.
+    pub fn place_of_notifications(&self, target: usize, origin: usize) -> u64 {
+        let first = self.blocks[target].as_ptr().addr() + STRIPES * size_of::<ShortLock>();
+        (first + origin * size_of::<AtomicU64>()) as u64
+    }
+
+    /// The counter at `target`, a process of this node, of notifications by `origin`.
     #[inline]
     pub fn notifications(&self, target: usize, origin: usize) -> &AtomicU64 {
         // SAFETY: behind the locks there is a counter for each process.

@@ -204,6 +204,11 @@ impl Group {
         self.members[member]
     }
 
+    /// The number of a process in it; `None`: it is no member.
+    pub fn number_of(&self, peer: Peer) -> Option<usize> {
+        self.members.iter().position(|member| *member == peer)
+    }
+
     /// The number in the group of all of a member.
     ///
     /// # Errors

@@ -2,7 +2,8 @@
 //!
 //! Global memory comes from the job's shared heap, which every process maps: a put or a get is a copy, made by the caller,
 //! with nobody's help and no lock. So every operation is complete, also at its target, when it returns, and non-blocking
-//! handles never have anything to wait for. Accumulates take a lock of the target's stripes while they add.
+//! handles never have anything to wait for. Accumulates take a lock of the target's stripes while they add. Memory of other nodes is reached
+//! by the engine ([`far`]).
 //!
 //! Typed Rust functions stand here, by topic; [`entry`] has the C functions, which the trampolines of `libarmci.so` jump to. A
 //! C function that gets what is wrong ends the job with one line that names it ([`error::fatal`]).
@@ -14,8 +15,11 @@
 pub mod accumulate;
 pub mod control;
 pub mod directory;
+pub mod domain;
+pub mod elsewhere;
 pub mod entry;
 pub mod error;
+pub mod far;
 pub mod group;
 pub mod life;
 pub mod link;
@@ -27,5 +31,6 @@ pub mod reduction;
 pub mod rmw;
 pub mod section;
 pub mod transfer;
+pub mod vector;
 
 pub use error::{Error, Result};

@@ -3,10 +3,11 @@
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use isthmus_engine::{ContextId, Peer, symmetric};
+use isthmus_engine::{ContextId, Peer};
 
 use crate::control::Controls;
 use crate::error::{Error, Result, argument};
+use crate::far::{self, Far};
 use crate::group::{self, Group};
 use crate::{directory, memory, mutex};
 
@@ -25,6 +26,8 @@ pub struct Job {
     pub me: usize,
     /// What each process shows the others.
     pub controls: Controls,
+    /// How to reach others, in a job on several nodes.
+    pub far: Option<Far>,
 }
 
 static JOB: AtomicPtr<Job> = AtomicPtr::new(std::ptr::null_mut());
@@ -119,16 +122,17 @@ fn found(members: Option<Vec<Peer>>) -> Result<()> {
     let members = members.unwrap_or_else(|| (0..ours.size).map(Peer).collect());
     let me = members.iter().position(|peer| peer.0 == ours.rank);
     let me = me.ok_or_else(|| argument("the calling process is not in the communicator"))?;
-    if members.iter().any(|peer| symmetric::is_elsewhere(*peer)) {
-        return Err(argument(format!(
-            "the job is on {} nodes, and ARMCI and Global Arrays work within one: start all processes on one machine",
-            symmetric::nodes()
-        )));
-    }
+    mutex::serve();
+    let far = Far::of(&members);
     let world = Arc::new(Group::new(members, Some(me), WORLD_CONTEXT, WORLD_TEAM));
     let controls = Controls::exchange(&world.link()?)?;
     group::open(world.clone());
-    let job = Box::leak(Box::new(Job { world, me, controls }));
+    let job = Box::leak(Box::new(Job {
+        world,
+        me,
+        controls,
+        far,
+    }));
     // SYNC: armci-job
     JOB.store(job, Ordering::Release);
     Ok(())
@@ -150,11 +154,15 @@ pub fn finalize() -> Result<()> {
         }
     }
     let job = job()?;
-    let waited = job.world.link()?.barrier();
+    let waited = job.fence(None).and_then(|()| job.world.link()?.barrier());
     // SYNC: armci-job
     JOB.store(std::ptr::null_mut(), Ordering::Release);
     mutex::forget();
     directory::forget_all();
+    far::forget_all();
+    if let Some(far) = &job.far {
+        far.rest();
+    }
     memory::free_all();
     group::close();
     *users = 0;
@@ -194,6 +202,27 @@ impl Job {
                 proc,
                 processes: self.processes(),
             }),
+        }
+    }
+
+    /// The means to reach a process of another node; `None`: it is on this one.
+    #[inline]
+    pub fn far(&self, proc: usize) -> Option<&Far> {
+        self.far.as_ref().filter(|far| far.is_elsewhere(proc))
+    }
+
+    /// Wait until what this process has started at a process of another node, or at all, is complete there. Blocks.
+    ///
+    /// # Errors
+    /// It has failed.
+    pub fn fence(&self, proc: Option<usize>) -> Result<()> {
+        match (proc, &self.far) {
+            (_, None) => Ok(()),
+            (None, Some(far)) => Ok(far.fence(None)?),
+            (Some(proc), Some(_)) => match self.far(proc) {
+                Some(far) => Ok(far.fence(Some(self.peer(proc)))?),
+                None => Ok(()),
+            },
         }
     }
 

@@ -42,6 +42,11 @@ impl<'a> Link<'a> {
         self.me
     }
 
+    /// The engine's name of a member.
+    pub fn peer(&self, member: usize) -> Peer {
+        self.members[member]
+    }
+
     /// How many members there are.
     pub fn size(&self) -> usize {
         self.members.len()

@@ -156,6 +156,18 @@ impl<'a> SleepLock<'a> {
         Ok(())
     }
 
+    /// Take it for process `for_whom`, if it is free.
+    ///
+    /// # Errors
+    /// That process holds it.
+    pub fn try_for(&self, for_whom: usize) -> Result<bool> {
+        let theirs = for_whom as u32 + 1;
+        if self.word.load(Ordering::Relaxed) == theirs {
+            return Err(argument("the calling process holds this mutex already"));
+        }
+        Ok(self.try_lock(theirs))
+    }
+
     fn try_lock(&self, mine: u32) -> bool {
         self.word
             .compare_exchange(0, mine, Ordering::Acquire, Ordering::Relaxed)

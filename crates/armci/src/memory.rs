@@ -1,14 +1,17 @@
 //! Global memory: a block at each process of a group, out of the shared heap, known to all; and local memory.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use isthmus_engine::heap::{self, Place};
+use isthmus_engine::rma::{self, RegionKey};
+use isthmus_engine::{Peer, symmetric};
 
 use crate::directory::{self, Block};
 use crate::error::{Error, Result, argument};
+use crate::far::{self, Keys};
 use crate::group::Group;
 use crate::life::job;
 use crate::link::Link;
@@ -16,21 +19,21 @@ use crate::link::Link;
 /// Blocks begin on a line, and vectors of any processor.
 const ALIGNMENT: u64 = 64;
 
-/// What this process took from the shared heap, by address.
-static OWN: LazyLock<Mutex<HashSet<usize>>> = LazyLock::new(Mutex::default);
+/// What this process took from the shared heap, by address, and the keys that processes of other nodes reach it by.
+static OWN: LazyLock<Mutex<HashMap<usize, Option<Keys>>>> = LazyLock::new(Mutex::default);
 /// What it took from its own memory, by address: bytes.
 static LOCAL: LazyLock<Mutex<HashMap<usize, usize>>> = LazyLock::new(Mutex::default);
 /// Collective calls that this process took part in.
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(1);
 
-fn own() -> MutexGuard<'static, HashSet<usize>> {
+fn own() -> MutexGuard<'static, HashMap<usize, Option<Keys>>> {
     OWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A member's block, as mapped here; without bytes the address is null.
+/// A member's block, as mapped here or, on another node, as mapped there; without bytes the address is null.
 #[derive(Debug, Clone, Copy)]
 pub struct Shown {
-    /// First byte here.
+    /// First byte. Of another node's memory nothing is there: it is a name.
     pub address: *mut u8,
     /// Bytes.
     pub length: u64,
@@ -63,22 +66,40 @@ pub fn exchange(link: &Link<'_>, bytes: u64) -> Result<(u64, Vec<Shown>)> {
         Ok(None) => NOTHING,
         Ok(Some(address)) => heap::place_of(address.as_ptr(), bytes).map_or(REFUSED, |place| place.0),
     };
-    let mut mine = [0; 16];
-    mine[..8].copy_from_slice(&place.to_ne_bytes());
-    mine[8..].copy_from_slice(&bytes.to_ne_bytes());
+    let mut keys = None;
+    let mut told = Told {
+        place,
+        length: bytes,
+        address: 0,
+        keys: [RegionKey::NONE; 2],
+    };
+    if let (Ok(Some(address)), true) = (taken, far::is_on()) {
+        match far::register(address.as_ptr(), bytes) {
+            Ok(registered) => {
+                told.address = address.as_ptr().addr() as u64;
+                told.keys = registered;
+                keys = Some(registered);
+            }
+            Err(_) => told.place = REFUSED,
+        }
+    }
     let give_back = || {
         if let Ok(Some(address)) = taken {
+            keys.iter().flatten().for_each(|key| rma::deregister(*key));
             heap::free(address);
         }
     };
-    let all = link.all_gather(&mine).inspect_err(|_| {
+    let all = link.all_gather(told.bytes()).inspect_err(|_| {
         // Somebody has failed, and others may have heard of the block, who go on using it: it is freed with all others.
         if let Ok(Some(address)) = taken {
-            own().insert(address.as_ptr().addr());
+            own().insert(address.as_ptr().addr(), keys);
         }
     })?;
-    let shown: Option<Vec<Shown>> = all.chunks_exact(16).map(shown).collect();
-    let Some(shown) = shown else {
+    let allocation = ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+    let members = all.chunks_exact(told.bytes().len()).enumerate();
+    let shown = members.map(|(member, told)| shown(link.peer(member), Told::of(told)?, allocation));
+    let Some(shown) = shown.collect::<Option<Vec<Shown>>>() else {
+        far::forget(allocation);
         give_back();
         let why = if why.is_empty() {
             "another process could not have its part".to_owned()
@@ -88,20 +109,64 @@ pub fn exchange(link: &Link<'_>, bytes: u64) -> Result<(u64, Vec<Shown>)> {
         return Err(Error::Memory { bytes, why });
     };
     if let Ok(Some(address)) = taken {
-        own().insert(address.as_ptr().addr());
+        own().insert(address.as_ptr().addr(), keys);
     }
-    Ok((ALLOCATIONS.fetch_add(1, Ordering::Relaxed), shown))
+    Ok((allocation, shown))
+}
+
+/// What a member tells of its block: where all of its node find it, and its address and keys for others.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Told {
+    place: u64,
+    length: u64,
+    /// From here on not told in a job on one node.
+    address: u64,
+    keys: Keys,
+}
+
+impl Told {
+    /// As it is sent.
+    fn bytes(&self) -> &[u8] {
+        let length = match far::is_on() {
+            true => size_of::<Self>(),
+            false => 16,
+        };
+        // SAFETY: plain numbers without holes.
+        unsafe { std::slice::from_raw_parts(std::ptr::from_ref(self).cast(), length) }
+    }
+
+    /// As it came. `None`: it is too long.
+    fn of(bytes: &[u8]) -> Option<Self> {
+        let mut told = Self {
+            place: 0,
+            length: 0,
+            address: 0,
+            keys: [RegionKey::NONE; 2],
+        };
+        (bytes.len() <= size_of::<Self>()).then(|| {
+            // SAFETY: there is room, and any bits are numbers.
+            unsafe {
+                std::ptr::copy_nonoverlapping(bytes.as_ptr(), std::ptr::from_mut(&mut told).cast(), bytes.len());
+            }
+            told
+        })
+    }
 }
 
 /// What a member told. `None`: it has no memory, or what it told makes no sense.
-fn shown(told: &[u8]) -> Option<Shown> {
-    let number = |at: usize| Some(u64::from_ne_bytes(told.get(at..at + 8)?.try_into().ok()?));
-    let (place, length) = (number(0)?, number(8)?);
-    let address = match place {
+fn shown(member: Peer, told: Told, allocation: u64) -> Option<Shown> {
+    let length = told.length;
+    let address = match told.place {
         REFUSED => return None,
         NOTHING => std::ptr::null_mut(),
+        _ if symmetric::is_elsewhere(member) => std::ptr::without_provenance_mut(told.address as usize),
         place => heap::address_of(Place(place), length)?.as_ptr(),
     };
+    if !address.is_null() && far::is_on() {
+        let start = address.addr() as u64;
+        far::learn(member, start, length, allocation, told.keys).ok()?;
+    }
     Some(Shown { address, length })
 }
 
@@ -114,7 +179,12 @@ pub fn allocate(group: &Group, bytes: u64) -> Result<Vec<Shown>> {
     let world = &job()?.world;
     let (allocation, shown) = exchange(&group.link()?, bytes)?;
     let mut blocks = Vec::new();
-    for (member, block) in shown.iter().enumerate().filter(|(_, block)| !block.address.is_null()) {
+    let is_here = |member: usize| !symmetric::is_elsewhere(group.peer(member));
+    let blocks_here = shown
+        .iter()
+        .enumerate()
+        .filter(|(member, block)| !block.address.is_null() && is_here(*member));
+    for (member, block) in blocks_here {
         blocks.push(Block {
             start: block.address.addr() as u64,
             length: block.length,
@@ -145,43 +215,71 @@ pub fn free(group: &Group, address: *mut u8) -> Result<()> {
         true => NOTHING,
         false => heap::place_of(address, 1).map_or(REFUSED, |place| place.0),
     };
-    let all = group.link()?.all_gather(&mine.to_ne_bytes())?;
+    job()?.fence(None)?;
+    let mut told = [0; 16];
+    told[..8].copy_from_slice(&mine.to_ne_bytes());
+    told[8..].copy_from_slice(&(address.addr() as u64).to_ne_bytes());
+    let all = group.link()?.all_gather(&told)?;
     // A process that has a block tells which allocation it is.
     let mut allocation = None;
-    for told in all.chunks_exact(8) {
-        let place = u64::from_ne_bytes(told.try_into().unwrap_or_default());
+    for (member, told) in all.chunks_exact(16).enumerate() {
+        let number = |at: usize| u64::from_ne_bytes(told[at..at + 8].try_into().unwrap_or_default());
+        let (place, there) = (number(0), number(8));
         if place == NOTHING {
             continue;
         }
-        let start = heap::address_of(Place(place), 1).map_or(0, |start| start.as_ptr().addr() as u64);
-        let found = directory::allocation_at(start).ok_or_else(|| bad(address.addr() as u64))?;
+        let found = match symmetric::is_elsewhere(group.peer(member)) {
+            true => far::allocation_at(group.peer(member), there),
+            false => {
+                let start = heap::address_of(Place(place), 1).map_or(0, |start| start.as_ptr().addr() as u64);
+                directory::allocation_at(start)
+            }
+        };
+        let found = found.ok_or_else(|| bad(address.addr() as u64))?;
         if *allocation.get_or_insert(found) != found {
             return Err(argument("processes free different allocations in one call"));
         }
     }
     if let Some(allocation) = allocation {
         directory::forget(allocation);
+        far::forget(allocation);
     }
     release(address);
     Ok(())
 }
 
-/// Memory of the shared heap for one process alone, which others learn of by the meminfo that they are given
-/// (`ARMCI_Memget`). Local.
+/// Memory of the shared heap for one process alone, which others learn of by the meminfo that they are given (`ARMCI_Memget`), and in a job
+/// on several nodes its keys. Local.
 ///
 /// # Errors
 /// There is none.
-pub fn take(bytes: u64) -> Result<NonNull<u8>> {
+pub fn take(bytes: u64) -> Result<(NonNull<u8>, Option<Keys>)> {
     let job = job()?;
     let address = heap::allocate(bytes.max(1), ALIGNMENT)?;
-    own().insert(address.as_ptr().addr());
-    know(address.as_ptr().addr() as u64, bytes, job.me);
-    Ok(address)
+    let keys = match far::is_on() {
+        false => None,
+        true => Some(far::register(address.as_ptr(), bytes.max(1)).inspect_err(|_| {
+            heap::free(address);
+        })?),
+    };
+    own().insert(address.as_ptr().addr(), keys);
+    know(address.as_ptr().addr() as u64, bytes, job.me, keys)?;
+    Ok((address, keys))
 }
 
-/// From now on these bytes of `owner` may be accessed from here.
-pub fn know(start: u64, length: u64, owner: usize) {
-    if directory::allocation_at(start).is_none() {
+/// From now on these bytes of `owner` may be accessed from here, in a job on several nodes by their keys.
+///
+/// # Errors
+/// The keys make no sense.
+pub fn know(start: u64, length: u64, owner: usize, keys: Option<Keys>) -> Result<()> {
+    let job = job()?;
+    if let Some(keys) = keys
+        && far::allocation_at(job.peer(owner), start).is_none()
+    {
+        let allocation = ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        far::learn(job.peer(owner), start, length, allocation, keys)?;
+    }
+    if job.far(owner).is_none() && directory::allocation_at(start).is_none() {
         directory::add([Block {
             start,
             length,
@@ -189,6 +287,7 @@ pub fn know(start: u64, length: u64, owner: usize) {
             allocation: ALLOCATIONS.fetch_add(1, Ordering::Relaxed),
         }]);
     }
+    Ok(())
 }
 
 /// Give back what [`take`] gave. Local.
@@ -198,9 +297,12 @@ pub fn know(start: u64, length: u64, owner: usize) {
 pub fn give_back(address: *mut u8) -> Result<()> {
     let allocation = directory::allocation_at(address.addr() as u64);
     match (allocation, NonNull::new(address)) {
-        (Some(allocation), Some(address)) if own().remove(&address.as_ptr().addr()) => {
+        (Some(allocation), Some(own_block)) if own().contains_key(&address.addr()) => {
             directory::forget(allocation);
-            heap::free(address);
+            if let Some(known) = far::allocation_at(job()?.peer(job()?.me), own_block.as_ptr().addr() as u64) {
+                far::forget(known);
+            }
+            release(address);
             Ok(())
         }
         _ => Err(argument(format!("address {address:p} did not come from ARMCI_Memget"))),
@@ -209,16 +311,20 @@ pub fn give_back(address: *mut u8) -> Result<()> {
 
 /// Give back what [`exchange`] gave this process; null is nothing. Local.
 pub(crate) fn release(address: *mut u8) {
-    if let Some(address) = NonNull::new(address)
-        && own().remove(&address.as_ptr().addr())
-    {
-        heap::free(address);
+    if let Some(address) = NonNull::new(address) {
+        let known = own().remove(&address.as_ptr().addr());
+        if let Some(keys) = known {
+            keys.iter().flatten().for_each(|key| rma::deregister(*key));
+            heap::free(address);
+        }
     }
 }
 
 /// Give back what is left of the shared heap, at the end.
 pub(crate) fn free_all() {
-    for address in own().drain() {
+    let all: Vec<(usize, Option<Keys>)> = own().drain().collect();
+    for (address, keys) in all {
+        keys.iter().flatten().for_each(|key| rma::deregister(*key));
         if let Some(address) = NonNull::new(std::ptr::with_exposed_provenance_mut(address)) {
             heap::free(address);
         }

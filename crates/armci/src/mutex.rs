@@ -2,8 +2,11 @@
 
 use std::sync::{PoisonError, RwLock};
 
-use crate::error::{Result, argument};
-use crate::life::{Job, job};
+use isthmus_engine::Peer;
+use isthmus_engine::rma::{self, Layer, Served};
+
+use crate::error::{Error, Result, argument};
+use crate::life::{self, Job, job};
 use crate::lock::SleepLock;
 use crate::memory;
 
@@ -87,6 +90,9 @@ fn with(job: &Job, mutex: i32, proc: i32, f: impl FnOnce(SleepLock<'_>) -> Resul
 /// There is no such mutex, or the calling process holds it.
 pub fn lock(mutex: i32, proc: i32) -> Result<()> {
     let job = job()?;
+    if let Some(owner) = far_owner(job, mutex, proc)? {
+        return ask(job.peer(owner), owner, LOCK, mutex.cast_unsigned());
+    }
     with(job, mutex, proc, |lock| lock.lock(job.me, &job.world))
 }
 
@@ -96,5 +102,110 @@ pub fn lock(mutex: i32, proc: i32) -> Result<()> {
 /// There is no such mutex, or the calling process does not hold it.
 pub fn unlock(mutex: i32, proc: i32) -> Result<()> {
     let job = job()?;
-    with(job, mutex, proc, |lock| lock.unlock(job.me, &job.world))
+    job.fence(None)?;
+    if let Some(owner) = far_owner(job, mutex, proc)? {
+        return ask(job.peer(owner), owner, UNLOCK, mutex.cast_unsigned());
+    }
+    with(job, mutex, proc, |lock| lock.unlock(job.me, &job.world))?;
+    if job.far.is_some() {
+        // Its owner may have been asked for it from another node.
+        rma::wake(job.peer(job.process(proc)?))?;
+    }
+    Ok(())
+}
+
+/// The owner of a mutex, if that is on another node.
+///
+/// # Errors
+/// There is no such mutex.
+fn far_owner(job: &Job, mutex: i32, proc: i32) -> Result<Option<usize>> {
+    let owner = job.process(proc)?;
+    if job.far(owner).is_none() {
+        return Ok(None);
+    }
+    let set = SET.read().unwrap_or_else(PoisonError::into_inner);
+    let set = set
+        .as_ref()
+        .ok_or_else(|| argument("there are no mutexes: create some first"))?;
+    let count = set.hosts[owner].1;
+    match usize::try_from(mutex) {
+        Ok(at) if at < count => Ok(Some(owner)),
+        _ => Err(argument(format!("mutex={mutex}, process {proc} has {count}"))),
+    }
+}
+
+/// Lock a mutex of the calling process for another one, if it is free. Does not block.
+///
+/// # Errors
+/// There is no such mutex, or that process holds it.
+fn lock_for(job: &Job, mutex: u32, for_whom: usize) -> Result<bool> {
+    if SET.read().unwrap_or_else(PoisonError::into_inner).is_none() {
+        // They are being made: the other process has come out of that call already.
+        return Ok(false);
+    }
+    let mut taken = false;
+    with(job, mutex as i32, job.me as i32, |lock| {
+        taken = lock.try_for(for_whom)?;
+        Ok(())
+    })?;
+    Ok(taken)
+}
+
+/// Unlock a mutex of the calling process for another one.
+///
+/// # Errors
+/// There is no such mutex, or that process does not hold it.
+fn unlock_for(job: &Job, mutex: u32, for_whom: usize) -> Result<()> {
+    with(job, mutex as i32, job.me as i32, |lock| {
+        lock.unlock(for_whom, &job.world)
+    })
+}
+
+/// What processes of other nodes ask of a mutex's owner, which answers when it is done.
+const LOCK: u32 = 1;
+const UNLOCK: u32 = 2;
+/// Bytes that say what was wrong, at most.
+const LONGEST: usize = 64;
+
+/// From now on processes of other nodes are served.
+pub(crate) fn serve() {
+    rma::handle_active(Layer::Armci, handle);
+}
+
+/// Have the owner lock or unlock a mutex for us. Blocks until it has.
+fn ask(peer: Peer, proc: usize, what: u32, number: u32) -> Result<()> {
+    let message = (u64::from(what) << 32 | u64::from(number)).to_ne_bytes();
+    let answer = rma::ask(Layer::Armci, peer, &message, LONGEST).map_err(|error| match error {
+        isthmus_engine::Error::PeerFailed { .. } => Error::Failed(proc),
+        other => other.into(),
+    })?;
+    match answer.is_empty() {
+        true => Ok(()),
+        false => Err(argument(String::from_utf8_lossy(&answer))),
+    }
+}
+
+fn handle(from: Peer, data: &[u8]) -> Served {
+    let (Ok(bytes), Ok(job)) = (<[u8; 8]>::try_from(data), life::job()) else {
+        return Served::Refused;
+    };
+    let asked = u64::from_ne_bytes(bytes);
+    let (what, number) = ((asked >> 32) as u32, asked as u32);
+    let Some(origin) = job.world.number_of(from) else {
+        return Served::Refused;
+    };
+    let done = match what {
+        LOCK => lock_for(job, number, origin),
+        UNLOCK => unlock_for(job, number, origin).map(|()| true),
+        _ => return Served::Refused,
+    };
+    match done {
+        Ok(true) => Served::Done(Vec::new()),
+        Ok(false) => Served::Later,
+        Err(error) => {
+            let mut text = error.to_string().into_bytes();
+            text.truncate(LONGEST);
+            Served::Done(text)
+        }
+    }
 }

@@ -4,7 +4,9 @@ use std::sync::atomic::Ordering;
 
 use isthmus_engine::{enter, fault_events, ring};
 
+use crate::elsewhere;
 use crate::error::{Error, Result};
+use crate::far::Change;
 use crate::life::job;
 
 /// Notify `proc`, after everything that the calling process put before: how often it has.
@@ -14,6 +16,13 @@ use crate::life::job;
 pub fn notify(proc: i32) -> Result<i32> {
     let job = job()?;
     let target = job.process(proc)?;
+    if let Some(far) = job.far(target) {
+        let (one, counter) = (1_u64, job.controls.place_of_notifications(target, job.me));
+        let ends = ((&raw const one).cast(), std::ptr::null_mut());
+        // SAFETY: the operand is ours.
+        unsafe { elsewhere::change(job, far, Change::Add, ("proc", counter, 8), ends, target) }?;
+        return Ok(far.notifies(target) as i32 + 1);
+    }
     // SYNC: armci-notify
     let before = job
         .controls

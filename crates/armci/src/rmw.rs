@@ -2,8 +2,10 @@
 
 use std::sync::atomic::{AtomicI32, AtomicI64, Ordering};
 
+use crate::elsewhere;
 use crate::error::{Result, argument};
-use crate::life::job;
+use crate::far::{Change, Far};
+use crate::life::{Job, job};
 use crate::transfer::check;
 
 /// The operation, and the type of the number.
@@ -35,6 +37,48 @@ impl Operation {
     }
 }
 
+/// The same at a process of another node. Blocks until the answer is there.
+///
+/// # Safety
+/// `local` must be good or null.
+#[cold]
+unsafe fn rmw_far(
+    job: &Job,
+    far: &Far,
+    operation: Operation,
+    (start, width): (u64, u64),
+    local: *mut u8,
+    extra: i32,
+    proc: usize,
+) -> Result<()> {
+    if !start.is_multiple_of(width) {
+        return Err(argument(format!("prem={start:#x} is not at a multiple of {width}")));
+    }
+    if local.is_null() {
+        return Err(argument("ploc is null"));
+    }
+    let mut operand = i64::from(extra).to_le_bytes();
+    let change = match operation {
+        Operation::Swap | Operation::SwapLong => {
+            // SAFETY: the caller's promise.
+            unsafe { std::ptr::copy_nonoverlapping(local, operand.as_mut_ptr(), width as usize) };
+            Change::Swap
+        }
+        Operation::FetchAndAdd | Operation::FetchAndAddLong => Change::Add,
+    };
+    // SAFETY: the caller's promise.
+    unsafe {
+        elsewhere::change(
+            job,
+            far,
+            change,
+            ("prem", start, width as u32),
+            (operand.as_ptr(), local),
+            proc,
+        )
+    }
+}
+
 /// Do it to the number at `remote` of `proc`; what was there goes to `local`, from where a swap takes what to store.
 /// Atomic against other read-modify-writes.
 ///
@@ -51,6 +95,10 @@ pub unsafe fn rmw(operation: Operation, local: *mut u8, remote: *mut u8, extra: 
         Operation::SwapLong | Operation::FetchAndAddLong => 8,
     };
     let start = remote.addr() as u64;
+    if let Some(far) = job.far(proc) {
+        // SAFETY: the caller's promise.
+        return unsafe { rmw_far(job, far, operation, (start, width), local, extra, proc) };
+    }
     check(job, "prem", proc, start, start.saturating_add(width))?;
     if !start.is_multiple_of(width) {
         return Err(argument(format!("prem={remote:p} is not at a multiple of {width}")));

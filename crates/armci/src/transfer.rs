@@ -1,4 +1,5 @@
-//! Puts and gets: copies, made by the caller, complete at both ends when they return.
+//! Puts and gets: copies, made by the caller, complete at both ends when they return. Those with other nodes are the engine's: puts complete
+//! there at the next fence.
 
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -8,18 +9,12 @@ use isthmus_transfer::local::copy_range;
 use isthmus_transfer::rows::copy_alike;
 
 use crate::directory;
+use crate::elsewhere;
 use crate::error::{Error, Result, argument};
+use crate::far::Change;
 use crate::life::{Job, job};
 use crate::section::Section;
-
-/// Which of the two ends is global memory of the process that the call names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
-    /// Of a get.
-    Source,
-    /// Of a put, an accumulate.
-    Target,
-}
+use crate::vector::{End, Vector};
 
 /// Below this nothing is ever mapped.
 const LOWEST: u64 = 4096;
@@ -82,6 +77,11 @@ pub unsafe fn row(end: End, from: *const u8, to: *mut u8, bytes: i32, proc: i32)
         End::Source => ("src", from.addr() as u64),
         End::Target => ("dst", to.addr() as u64),
     };
+    let ends = (from.expose_provenance() as u64, to.expose_provenance() as u64);
+    // SAFETY: the caller's promise.
+    if job.far.is_some() && unsafe { move_far(job, end, &Section::row(bytes), ends.0, ends.1, proc) }? {
+        return Ok(());
+    }
     check(job, what, proc, start, start.saturating_add(bytes))?;
     // SAFETY: the global end is mapped memory, the other one is the caller's.
     unsafe { copy(from, to, bytes as usize) };
@@ -98,9 +98,48 @@ pub unsafe fn row(end: End, from: *const u8, to: *mut u8, bytes: i32, proc: i32)
 pub unsafe fn section(end: End, section: &Section, from: *const u8, to: *mut u8, proc: i32) -> Result<()> {
     let job = job()?;
     let (source, target) = (from.expose_provenance() as u64, to.expose_provenance() as u64);
+    // SAFETY: the caller's promise.
+    if unsafe { move_far(job, end, section, source, target, job.process(proc)?) }? {
+        return Ok(());
+    }
     checked(job, section, end, source, target, proc)?;
     // SAFETY: as above.
     unsafe { copy_section(section, source, target) };
+    Ok(())
+}
+
+/// Copy a section from or to a process of another node. False: it is on this one, and nothing was done.
+///
+/// # Errors
+/// The global end is not global memory of `proc`, or it has failed.
+///
+/// # Safety
+/// As for [`row`].
+#[inline]
+pub unsafe fn move_far(job: &Job, end: End, section: &Section, from: u64, to: u64, proc: usize) -> Result<bool> {
+    match job.far(proc) {
+        None => Ok(false),
+        // SAFETY: the caller's promise.
+        Some(far) => unsafe { elsewhere::section(job, far, end, section, (from, to), proc) }.map(|()| true),
+    }
+}
+
+/// Copy `bytes` bytes from global memory of a process, by the address that this process knows it by. They are there when this returns.
+///
+/// # Errors
+/// It is not global memory of `proc`, of another node; or it has failed.
+///
+/// # Safety
+/// Both ends must be good; of another node `to` alone.
+pub unsafe fn read(job: &Job, proc: usize, from: *const u8, to: *mut u8, bytes: usize) -> Result<()> {
+    let section = Section::row(bytes as u64);
+    let (from, to) = (from.expose_provenance() as u64, to.expose_provenance() as u64);
+    // SAFETY: the caller's promise.
+    unsafe {
+        if bytes > 0 && !move_far(job, End::Source, &section, from, to, proc)? {
+            copy_section(&section, from, to);
+        }
+    }
     Ok(())
 }
 
@@ -123,66 +162,6 @@ pub unsafe fn copy_section(section: &Section, from: u64, to: u64) {
             // A level more than loops are made for.
             _ => copy_range(&source, &target, 0..section.bytes()),
         }
-    }
-}
-
-/// One entry of a vector call (`armci_giov_t`).
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-pub struct Vector {
-    /// Where the pieces come from.
-    pub sources: *const *mut u8,
-    /// Where they go.
-    pub targets: *const *mut u8,
-    /// How many there are.
-    pub count: i32,
-    /// Bytes of each.
-    pub bytes: i32,
-}
-
-impl Vector {
-    /// Call `piece(source, target, bytes)` for each.
-    ///
-    /// # Errors
-    /// A negative count, a null array, or what `piece` says.
-    ///
-    /// # Safety
-    /// The arrays must have as many elements as `count` says.
-    pub unsafe fn for_each(&self, mut piece: impl FnMut(*mut u8, *mut u8, u64) -> Result<()>) -> Result<()> {
-        let (Ok(count), Ok(bytes)) = (usize::try_from(self.count), u64::try_from(self.bytes)) else {
-            return Err(argument(format!(
-                "ptr_array_len={} or bytes={} is negative",
-                self.count, self.bytes
-            )));
-        };
-        if count == 0 || bytes == 0 {
-            return Ok(());
-        }
-        if self.sources.is_null() || self.targets.is_null() {
-            return Err(argument("src_ptr_array or dst_ptr_array is null"));
-        }
-        for at in 0..count {
-            // SAFETY: the caller's promise.
-            let (source, target) = unsafe { (self.sources.add(at).read(), self.targets.add(at).read()) };
-            piece(source, target, bytes)?;
-        }
-        Ok(())
-    }
-}
-
-/// The entries of a vector call.
-///
-/// # Errors
-/// A negative length, or a null array.
-///
-/// # Safety
-/// `entries` must have `length` elements, which stay as they are while the result is used.
-pub unsafe fn vectors<'a>(entries: *const Vector, length: i32) -> Result<&'a [Vector]> {
-    match usize::try_from(length) {
-        Ok(0) => Ok(&[]),
-        // SAFETY: the caller's promise.
-        Ok(length) if !entries.is_null() => Ok(unsafe { std::slice::from_raw_parts(entries, length) }),
-        _ => Err(argument(format!("darr={entries:p} with len={length} is no array"))),
     }
 }
 
@@ -219,6 +198,11 @@ pub unsafe fn check_vectors(job: &Job, end: End, entries: &[Vector], proc: i32) 
 /// As for [`row`], for each piece; the arrays must be as long as they say.
 pub unsafe fn pieces(end: End, entries: &[Vector], proc: i32) -> Result<()> {
     let job = job()?;
+    let number = job.process(proc)?;
+    if let Some(far) = job.far(number) {
+        // SAFETY: the caller's promise.
+        return unsafe { elsewhere::pieces(job, far, end, entries, number) };
+    }
     // SAFETY: the caller's promise.
     unsafe { check_vectors(job, end, entries, proc) }?;
     for entry in entries {
@@ -244,25 +228,29 @@ pub unsafe fn raise(flag: *mut i32, value: i32, proc: i32) -> Result<()> {
     let job = job()?;
     let proc = job.process(proc)?;
     let start = flag.addr() as u64;
-    check(job, "flag", proc, start, start.saturating_add(4))?;
     if !start.is_multiple_of(4) {
         return Err(argument(format!("flag={flag:p} is not at a multiple of 4")));
     }
+    if let Some(far) = job.far(proc) {
+        let ends = ((&raw const value).cast(), std::ptr::null_mut());
+        // SAFETY: the value is ours.
+        return unsafe { elsewhere::change(job, far, Change::Swap, ("flag", start, 4), ends, proc) };
+    }
+    check(job, "flag", proc, start, start.saturating_add(4))?;
     // SAFETY: it is mapped, aligned memory, which others read.
     unsafe { AtomicI32::from_ptr(flag) }.store(value, Ordering::Release);
     Ok(())
 }
 
-/// Is `proc` a process? All puts to it are complete when they return; later stores come after them.
+/// Is `proc` a process? All puts to it are complete when this returns; later stores come after them. Blocks while some are on their way to
+/// another node.
 ///
 /// # Errors
 /// It is none.
 #[inline]
 pub fn fence(proc: Option<i32>) -> Result<()> {
     let job = job()?;
-    if let Some(proc) = proc {
-        job.process(proc)?;
-    }
+    let proc = proc.map(|proc| job.process(proc)).transpose()?;
     std::sync::atomic::fence(Ordering::SeqCst);
-    Ok(())
+    job.fence(proc)
 }

@@ -195,7 +195,15 @@ impl Array {
         self.processes[process]
     }
 
-    /// The first byte of a process's part, as mapped here.
+    /// Is that process's part on another node, where this one does not map it?
+    ///
+    /// # Errors
+    /// ARMCI has been finalized.
+    pub fn is_far(&self, process: usize) -> Result<bool> {
+        Ok(isthmus_armci::life::job()?.far(self.processes[process]).is_some())
+    }
+
+    /// The first byte of a process's part, as mapped here. Of another node it is a name that ARMCI's operations take.
     pub fn part(&self, process: usize) -> *mut u8 {
         std::ptr::with_exposed_provenance_mut(self.parts[process])
     }

@@ -9,6 +9,10 @@
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Mutex, TryLockError};
 
+use isthmus_armci::elsewhere;
+use isthmus_armci::far::Change;
+use isthmus_armci::life::job;
+
 use crate::error::{Error, Result};
 use crate::kind::Kind;
 use crate::patch::MOST_DIMENSIONS;
@@ -60,12 +64,53 @@ pub fn read_inc(handle: i32, index: impl Fn(usize) -> i64, by: i64) -> Result<i6
 /// As [`read_inc`], of an element that the process has not remembered.
 #[inline(never)]
 fn other(handle: i32, index: impl Fn(usize) -> i64, by: i64) -> Result<i64> {
+    if job()?.far.is_some()
+        && let Some(before) = add_far(handle, &index, by)?
+    {
+        return Ok(before);
+    }
     LAST.with(|last| {
         let place = match last.place(handles::changes(), handle, &index) {
             Some(place) => place,
             None => find(handle, &index, last)?,
         };
         Ok(place.add(by))
+    })
+}
+
+/// Add to an element of a process on another node: what it was. `None`: it is on this one. Blocks until the answer is there.
+#[cold]
+fn add_far(handle: i32, index: &impl Fn(usize) -> i64, by: i64) -> Result<Option<i64>> {
+    handles::with(handle, |array| {
+        let wanted: Vec<i64> = (0..array.rank()).map(index).collect();
+        let (owner, at) = onesided::locate(array, &wanted)?;
+        let job = job()?;
+        let owner = array.absolute(owner);
+        let Some(there) = job.far(owner) else { return Ok(None) };
+        let width = match array.kind {
+            Kind::Int => 4,
+            Kind::Long | Kind::LongLong => 8,
+            _ => return Err(Error::argument(format!("array '{}' has no integers", array.name))),
+        };
+        let (operand, mut before) = (by.to_le_bytes(), [0_u8; 8]);
+        let ends = (operand.as_ptr(), before.as_mut_ptr());
+        // SAFETY: both are ours, and as long.
+        unsafe {
+            elsewhere::change(
+                job,
+                there,
+                Change::Add,
+                ("subscript", at.addr() as u64, width),
+                ends,
+                owner,
+            )
+        }?;
+        life::wrote_elsewhere();
+        let [a, b, c, d, ..] = before;
+        Ok(Some(match width {
+            4 => i64::from(i32::from_le_bytes([a, b, c, d])),
+            _ => i64::from_le_bytes(before),
+        }))
     })
 }
 

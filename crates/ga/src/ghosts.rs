@@ -17,6 +17,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use isthmus_armci::group::Group;
+use isthmus_armci::life::job;
 use isthmus_armci::reduction::{Operator, all_reduce};
 use isthmus_armci::section::Section;
 use isthmus_armci::transfer::copy_section;
@@ -84,6 +85,8 @@ impl Margins {
         let direct = plan::direct(array, around(array))?;
         // The possible algorithms depend on the distribution, and on memory that all have or none, so all choose alike.
         let packed = match wanted {
+            // It writes into the memory of neighbours, who look there; those of other nodes are not mapped.
+            _ if job()?.far.is_some() => None,
             None | Some(Algorithm::Packed) => Packed::new(array, group)?,
             Some(_) => None,
         };

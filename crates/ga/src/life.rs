@@ -119,7 +119,7 @@ pub fn sync_group(group: &Group) -> Result<()> {
     if has_written_elsewhere() && group.size() == armci::job()?.processes() {
         WROTE_ELSEWHERE.swap(false, Ordering::Acquire);
     }
-    std::sync::atomic::fence(Ordering::SeqCst);
+    isthmus_armci::transfer::fence(None)?;
     group.link()?.barrier()?;
     Ok(())
 }

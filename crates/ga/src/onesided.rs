@@ -3,7 +3,8 @@
 use isthmus_armci::accumulate::{self, Sum};
 use isthmus_armci::life::job;
 use isthmus_armci::section::Section;
-use isthmus_armci::transfer::copy_section;
+use isthmus_armci::transfer::{copy_section, move_far};
+use isthmus_armci::vector::End;
 
 use crate::array::Array;
 use crate::error::{Error, Result};
@@ -199,15 +200,25 @@ unsafe fn carry(array: &Array, section: &Section, here: u64, there: u64, owner: 
     // SAFETY: the caller's promise.
     unsafe {
         match way {
-            Way::Put => copy_section(section, here, there),
-            Way::Get => copy_section(section, there, here),
+            Way::Put => {
+                let job = job()?;
+                if !move_far(job, End::Target, section, here, there, array.absolute(owner))? {
+                    copy_section(section, here, there);
+                }
+            }
+            Way::Get => {
+                let job = job()?;
+                if !move_far(job, End::Source, section, there, here, array.absolute(owner))? {
+                    copy_section(section, there, here);
+                }
+            }
             Way::Accumulate(scale) => {
                 if scale.is_null() {
                     return Err(Error::argument("alpha is null"));
                 }
                 let kind = array.kind.of_accumulate()?;
                 let sum = Sum { kind, scale };
-                accumulate::add_section(job()?, sum, section, here, there, array.absolute(owner));
+                accumulate::add_section(job()?, sum, section, here, there, array.absolute(owner))?;
             }
         }
     }
@@ -443,7 +454,7 @@ pub unsafe fn elements(
     Ok(())
 }
 
-/// Where an element lies, as mapped here, and whose it is.
+/// Where an element lies, as mapped here or by the name that its part on another node has, and whose it is.
 ///
 /// # Errors
 /// It is not in the array.

@@ -94,6 +94,19 @@ impl Plan {
         self.is_mirrored = number == life::MIRROR;
     }
 
+    /// Are there whole copies of it on each node? That is there on one node only.
+    ///
+    /// # Errors
+    /// There are several.
+    pub fn check_mirror(&self) -> Result<()> {
+        match self.is_mirrored && isthmus_armci::life::job()?.far.is_some() {
+            false => Ok(()),
+            true => Err(Error::argument(
+                "mirrored arrays, which each node has a whole copy of, are not there in jobs on several nodes",
+            )),
+        }
+    }
+
     /// Can all its elements be counted, and margins and blocks that are not full besides? If not, there is no memory for them.
     fn check_size(&self, bytes: usize) -> Result<()> {
         let block = match &self.cut {
@@ -216,6 +229,7 @@ impl LaidOut {
         let kind = plan
             .kind
             .ok_or_else(|| Error::argument("the array has no dimensions yet: call GA_Set_data first"))?;
+        plan.check_mirror()?;
         plan.check_size(kind.bytes())?;
         let group = group::find(plan.group)?;
         let members = match &plan.restricted {

@@ -1,7 +1,8 @@
-//! Groups, and domains: all processes of a job on this machine are one domain.
+//! Groups, and domains: the processes of a node are one domain.
 
+use super::answer;
 use super::memory::number_of;
-use super::{answer, done};
+use crate::domain;
 use crate::error::{Result, argument};
 use crate::group::{self, WORLD};
 use crate::life::job;
@@ -96,57 +97,66 @@ unsafe extern "C" fn isthmus_armci_ARMCI_Absolute_id(group: *const i32, rank: i3
     answer("ARMCI_Absolute_id", found.and_then(|group| group.absolute(rank))) as i32
 }
 
-fn process(call: &str, proc: i32) -> i32 {
-    answer(call, job().and_then(|job| job.process(proc))) as i32
+fn is_near(call: &str, proc: i32) -> i32 {
+    let near = || {
+        let job = job()?;
+        Ok(job.far(job.process(proc)?).is_none())
+    };
+    answer(call, near()).into()
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn isthmus_armci_ARMCI_Same_node(proc: i32) -> i32 {
-    process("ARMCI_Same_node", proc);
-    1
+    is_near("ARMCI_Same_node", proc)
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn isthmus_armci_armci_sameclusnode(proc: i32) -> i32 {
-    process("armci_sameclusnode", proc);
-    1
+    is_near("armci_sameclusnode", proc)
 }
 
+/// A negative number is the calling process's domain.
 #[unsafe(no_mangle)]
-extern "C" fn isthmus_armci_armci_domain_nprocs(_domain: i32, _id: i32) -> i32 {
-    answer("armci_domain_nprocs", job()).processes() as i32
+extern "C" fn isthmus_armci_armci_domain_nprocs(_domain: i32, id: i32) -> i32 {
+    let count = || match id < 0 {
+        true => domain::members(domain::of(job()?.me)? as i32),
+        false => domain::members(id),
+    };
+    answer("armci_domain_nprocs", count()).len() as i32
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn isthmus_armci_armci_domain_id(_domain: i32, proc: i32) -> i32 {
-    process("armci_domain_id", proc);
-    0
+    let id = job().and_then(|job| domain::of(job.process(proc)?));
+    answer("armci_domain_id", id) as i32
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn isthmus_armci_armci_domain_glob_proc_id(_domain: i32, id: i32, local: i32) -> i32 {
-    if id != 0 {
-        done(
-            "armci_domain_glob_proc_id",
-            Err(argument(format!("id={id} is no domain: there is one, 0"))),
-        );
-    }
-    process("armci_domain_glob_proc_id", local)
+    let find = || {
+        let members = domain::members(id)?;
+        let found = usize::try_from(local).ok().and_then(|at| members.get(at).copied());
+        found.ok_or_else(|| {
+            argument(format!(
+                "proc={local} is no process of domain {id}: there are {}",
+                members.len()
+            ))
+        })
+    };
+    answer("armci_domain_glob_proc_id", find()) as i32
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn isthmus_armci_armci_domain_my_id(_domain: i32) -> i32 {
-    answer("armci_domain_my_id", job().map(drop));
-    0
+    answer("armci_domain_my_id", job().and_then(|job| domain::of(job.me))) as i32
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn isthmus_armci_armci_domain_count(_domain: i32) -> i32 {
-    1
+    answer("armci_domain_count", domain::all()).len() as i32
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn isthmus_armci_armci_domain_same_id(_domain: i32, proc: i32) -> i32 {
-    process("armci_domain_same_id", proc);
-    1
+    is_near("armci_domain_same_id", proc)
 }

@@ -4,6 +4,7 @@ use std::ffi::{c_char, c_long, c_void};
 
 use super::{answer, done, done_or_refused};
 use crate::error::{Result, argument};
+use crate::far::{self, Keys};
 use crate::group::{self, WORLD};
 use crate::life::job;
 use crate::memory;
@@ -107,7 +108,7 @@ extern "C" fn isthmus_armci_ARMCI_Free_local(pointer: *mut c_void) -> i32 {
     done("ARMCI_Free_local", memory::free_local(pointer.cast()))
 }
 
-/// `armci_meminfo_t`. `mark[0]` holds where the memory lies for everybody.
+/// `armci_meminfo_t`. `mark[0]` holds where the memory lies for everybody of the node; in a job on several nodes its keys follow.
 #[repr(C)]
 struct MemoryInfo {
     remote: *mut c_void,
@@ -124,7 +125,7 @@ unsafe extern "C" fn isthmus_armci_ARMCI_Memget(bytes: usize, info: *mut MemoryI
         if info.is_null() {
             return Err(argument("meminfo is null"));
         }
-        let address = memory::take(bytes as u64)?;
+        let (address, keys) = memory::take(bytes as u64)?;
         let place = isthmus_engine::heap::place_of(address.as_ptr(), 1).map_or(0, |place| place.0);
         // SAFETY: the caller's promise.
         unsafe {
@@ -132,38 +133,54 @@ unsafe extern "C" fn isthmus_armci_ARMCI_Memget(bytes: usize, info: *mut MemoryI
             (&raw mut (*info).local).write(address.as_ptr().cast());
             (&raw mut (*info).size).write(bytes);
             (&raw mut (*info).owner).write(job.me as i32);
-            (&raw mut (*info).mark).cast::<c_long>().write(place as c_long);
+            let mark = (&raw mut (*info).mark).cast::<c_long>();
+            mark.write(place as c_long);
+            if let Some(keys) = keys {
+                mark.add(1).cast::<Keys>().write_unaligned(keys);
+            }
         }
         Ok(())
     };
     answer("ARMCI_Memget", get());
 }
 
-/// Where the memory of a meminfo that another process made is mapped here, and whose it is.
+/// Where the memory of a meminfo that another process made is mapped here, or, of another node, in its owner; its bytes, its owner, and its
+/// keys.
 ///
 /// # Safety
 /// `info` must be null or lead to what `ARMCI_Memget` wrote somewhere.
-unsafe fn found(info: *const MemoryInfo) -> Result<(*mut u8, u64, usize)> {
+unsafe fn found(info: *const MemoryInfo) -> Result<(*mut u8, u64, usize, Option<Keys>)> {
     let job = job()?;
     if info.is_null() {
         return Err(argument("meminfo is null"));
     }
     // SAFETY: the caller's promise.
-    let (place, size, owner) = unsafe {
-        let mark = (&raw const (*info).mark).cast::<c_long>().read();
-        (mark as u64, (*info).size as u64, (*info).owner)
+    let (place, size, owner, remote, keys) = unsafe {
+        let mark = (&raw const (*info).mark).cast::<c_long>();
+        let keys = far::is_on().then(|| mark.add(1).cast::<Keys>().read_unaligned());
+        (
+            mark.read() as u64,
+            (*info).size as u64,
+            (*info).owner,
+            (*info).remote,
+            keys,
+        )
     };
     let owner = job.process(owner)?;
+    if job.far(owner).is_some() {
+        return Ok((remote.cast(), size, owner, keys));
+    }
     let address = isthmus_engine::heap::address_of(isthmus_engine::heap::Place(place), size.max(1));
     let address = address.ok_or_else(|| argument("meminfo does not come from ARMCI_Memget"))?;
-    Ok((address.as_ptr(), size, owner))
+    Ok((address.as_ptr(), size, owner, keys))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn isthmus_armci_ARMCI_Memat(info: *const MemoryInfo, offset: c_long) -> *mut c_void {
     // SAFETY: the caller's promise.
-    let (address, size, owner) = answer("ARMCI_Memat", unsafe { found(info) });
-    memory::know(address.expose_provenance() as u64, size, owner);
+    let (address, size, owner, keys) = answer("ARMCI_Memat", unsafe { found(info) });
+    let known = memory::know(address.expose_provenance() as u64, size, owner, keys);
+    answer("ARMCI_Memat", known);
     address.wrapping_offset(offset as isize).cast()
 }
 
@@ -175,7 +192,7 @@ extern "C" fn isthmus_armci_ARMCI_Memdt(_info: *const MemoryInfo, _offset: c_lon
 unsafe extern "C" fn isthmus_armci_ARMCI_Memctl(info: *const MemoryInfo) {
     let give_back = || {
         // SAFETY: the caller's promise.
-        let (address, _, owner) = unsafe { found(info) }?;
+        let (address, _, owner, _) = unsafe { found(info) }?;
         match owner == job()?.me {
             true => memory::give_back(address),
             false => Ok(()),

@@ -7,7 +7,8 @@ use crate::accumulate::{self, Kind, Sum};
 use crate::error::{Result, argument};
 use crate::rmw::{self, Operation};
 use crate::section::Section;
-use crate::transfer::{self, End, Vector};
+use crate::transfer;
+use crate::vector::{End, Vector, vectors};
 
 /// The arguments of a strided call.
 #[derive(Clone, Copy)]
@@ -77,7 +78,7 @@ unsafe fn accumulate_row(
 /// The arrays must be as long as they say, and pointers good.
 unsafe fn vector(end: End, entries: *const Vector, length: i32, proc: i32) -> Result<()> {
     // SAFETY: the caller's promise.
-    unsafe { transfer::vectors(entries, length).and_then(|entries| transfer::pieces(end, entries, proc)) }
+    unsafe { vectors(entries, length).and_then(|entries| transfer::pieces(end, entries, proc)) }
 }
 
 /// # Safety
@@ -94,7 +95,7 @@ unsafe fn accumulate_vector(
         scale: scale.cast(),
     };
     // SAFETY: the caller's promise.
-    unsafe { transfer::vectors(entries, length).and_then(|entries| accumulate::pieces(sum, entries, proc)) }
+    unsafe { vectors(entries, length).and_then(|entries| accumulate::pieces(sum, entries, proc)) }
 }
 
 /// # Safety

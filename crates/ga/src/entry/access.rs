@@ -17,6 +17,7 @@ unsafe fn show<I: Number>(array: &Array, block: &Block, place: i64, to: *mut *mu
         return Err(Error::argument("ptr is null"));
     }
     let bytes = array.kind.bytes() as i64;
+    check_near(array, block.owner)?;
     array.show(block.owner);
     let at = array.part(block.owner).wrapping_offset((place * bytes) as isize);
     let rank = array.rank();
@@ -31,7 +32,18 @@ unsafe fn show<I: Number>(array: &Array, block: &Block, place: i64, to: *mut *mu
     Ok(())
 }
 
-/// The block in which a process has a patch, whichever it is: all are on the node.
+/// Pointers lead only to what this process maps.
+fn check_near(array: &Array, process: usize) -> Result<()> {
+    match array.is_far(process)? {
+        false => Ok(()),
+        true => Err(Error::argument(format!(
+            "that part of array '{}' is on another node: NGA_Get and NGA_Put reach it",
+            array.name
+        ))),
+    }
+}
+
+/// The block in which a process has a patch, whichever it is of those on the node.
 fn block_with(array: &Array, patch: &crate::patch::Patch) -> Result<Block> {
     array.check(patch)?;
     let found = array.blocks(patch).into_iter().next();
@@ -90,6 +102,7 @@ indexed! {
         if to.is_null() {
             return Err(Error::argument("ptr is null"));
         }
+        check_near(&array, process)?;
         array.show(process);
         to.write(array.part(process).cast());
         tell(length, [array.distribution.room(&array.dims, &array.ghosts, array.processes(), process)])

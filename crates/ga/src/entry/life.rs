@@ -2,6 +2,8 @@
 
 use std::ffi::{c_char, c_int};
 
+use isthmus_armci::domain;
+
 use super::{entries, text};
 use crate::error::{Error, Result};
 use crate::{error, life};
@@ -38,29 +40,29 @@ entries! {
     fn isthmus_ga_GA_Uses_fapi() -> c_int { 0 }
     fn isthmus_ga_GA_Uses_ma() -> c_int { 0 }
     fn isthmus_ga_GA_Set_error_handler(handler: Option<error::Handler>) { error::set_handler(handler) }
-    // One machine is one node.
-    fn isthmus_ga_GA_Cluster_nnodes() -> c_int { 1 }
-    fn isthmus_ga_GA_Cluster_nodeid() -> c_int { 0 }
+    fn isthmus_ga_GA_Cluster_nnodes() -> c_int { domain::all()?.len() as c_int }
+    fn isthmus_ga_GA_Cluster_nodeid() -> c_int { domain::of(isthmus_armci::life::job()?.me)? as c_int }
     // A negative number is the caller's own node.
     fn isthmus_ga_GA_Cluster_nprocs(node: c_int) -> c_int {
-        the_node(node.max(0))?;
-        isthmus_armci::life::job()?.processes() as c_int
+        match node < 0 {
+            true => domain::members(domain::of(isthmus_armci::life::job()?.me)? as c_int)?.len() as c_int,
+            false => members(node)?.len() as c_int,
+        }
     }
     fn isthmus_ga_GA_Cluster_procid(node: c_int, process: c_int) -> c_int {
-        the_node(node)?;
-        isthmus_armci::life::job()?.process(process)? as c_int
+        let members = members(node)?;
+        let found = usize::try_from(process).ok().and_then(|at| members.get(at));
+        *found.ok_or_else(|| Error::argument(format!("proc={process} is outside 0..{}", members.len())))? as c_int
     }
     fn isthmus_ga_GA_Cluster_proc_nodeid(process: c_int) -> c_int {
-        isthmus_armci::life::job()?.process(process)?;
-        0
+        domain::of(isthmus_armci::life::job()?.process(process)?)? as c_int
     }
 }
 
-fn the_node(node: c_int) -> Result<()> {
-    match node {
-        0 => Ok(()),
-        other => Err(Error::argument(format!("node={other} is outside 0..1"))),
-    }
+/// The processes of a node.
+fn members(node: c_int) -> Result<Vec<usize>> {
+    let nodes = domain::all()?.len();
+    domain::members(node).map_err(|_| Error::argument(format!("node={node} is outside 0..{nodes}")))
 }
 
 static DEBUG: std::sync::atomic::AtomicI32 = std::sync::atomic::AtomicI32::new(0);

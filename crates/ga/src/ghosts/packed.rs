@@ -132,6 +132,7 @@ impl Packed {
                             section: copy.section.scattering(),
                             from: place(me, *at),
                             to: copy.to,
+                            source: array.absolute(me),
                         });
                     }
                     if *owner == me {
@@ -139,6 +140,7 @@ impl Packed {
                             section: copy.section.gathering(),
                             from: copy.from,
                             to: place(process, *at),
+                            source: array.absolute(me),
                         });
                     }
                 }
@@ -184,15 +186,14 @@ impl Packed {
             mark.store(number, Ordering::Relaxed);
         }
         let turn = &self.turns[which];
-        self.within.iter().for_each(Copy::make);
-        turn.packs.iter().for_each(Copy::make);
+        self.within.iter().try_for_each(Copy::make)?;
+        turn.packs.iter().try_for_each(Copy::make)?;
         sync_group(group)?;
         if mark.load(Ordering::Relaxed) == number {
             directly()?;
             return sync_group(group);
         }
-        turn.unpacks.iter().for_each(Copy::make);
-        Ok(())
+        turn.unpacks.iter().try_for_each(Copy::make)
     }
 
     /// Give its memory back. Collective over the group. Blocks.

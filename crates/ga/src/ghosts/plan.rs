@@ -1,7 +1,9 @@
 //! What must be copied to fill a margin, by either algorithm: found out once for each array.
 
+use isthmus_armci::life::job;
 use isthmus_armci::section::Section;
-use isthmus_armci::transfer::copy_section;
+use isthmus_armci::transfer::{copy_section, move_far};
+use isthmus_armci::vector::End;
 
 use crate::array::Array;
 use crate::distribution::Block;
@@ -41,13 +43,26 @@ pub(super) struct Copy {
     pub(super) section: Section,
     pub(super) from: u64,
     pub(super) to: u64,
+    /// The process that has the source, by its number among all.
+    pub(super) source: usize,
 }
 
 impl Copy {
-    pub(super) fn make(&self) {
-        // SAFETY: what is copied was taken from our own part, margin included, from blocks and from packed pieces that are mapped here for
-        // as long as the array lives; both ends are apart.
-        unsafe { copy_section(&self.section, self.from, self.to) };
+    pub(super) fn make(&self) -> Result<()> {
+        let Self {
+            section,
+            from,
+            to,
+            source,
+        } = self;
+        // SAFETY: what is copied was taken from our own part, margin included, from blocks and from packed pieces that are mapped here, or
+        // are there on another node, for as long as the array lives; both ends are apart.
+        unsafe {
+            if !move_far(job()?, End::Source, section, *from, *to, *source)? {
+                copy_section(section, *from, *to);
+            }
+        }
+        Ok(())
     }
 
     /// The same in parts of about so many rows.
@@ -58,6 +73,7 @@ impl Copy {
                 section,
                 from: self.from.wrapping_add_signed(from),
                 to: self.to.wrapping_add_signed(to),
+                source: self.source,
             })
             .collect()
     }
@@ -77,7 +93,7 @@ pub(super) fn make(steps: &[Step], wait: impl Fn() -> Result<()>) -> Result<()> 
         if step.waits {
             wait()?;
         }
-        step.copies.iter().for_each(Copy::make);
+        step.copies.iter().try_for_each(Copy::make)?;
     }
     Ok(())
 }
@@ -99,7 +115,18 @@ pub(super) fn pieces(array: &Array, block: &Block, wanted: &Patch, filled: &[usi
     filled.iter().for_each(|d| wider[*d] = array.ghosts[*d]);
     let copies = plan_periodic(array, wanted, &buffer, &wider)?.into_iter();
     Ok(copies
-        .map(|(section, from, to, owner)| (owner, Copy { section, from, to }))
+        .map(|(section, from, to, owner)| {
+            let source = array.absolute(owner);
+            (
+                owner,
+                Copy {
+                    section,
+                    from,
+                    to,
+                    source,
+                },
+            )
+        })
         .collect())
 }
 
@@ -237,5 +264,6 @@ fn shifted(array: &Array, (block, outer): &(Block, Patch), done: &[bool], dimens
         section,
         from: from.expose_provenance() as u64,
         to: to.expose_provenance() as u64,
+        source: array.absolute(theirs.owner),
     }
 }

@@ -5,7 +5,8 @@
 
 use std::sync::PoisonError;
 
-use isthmus_armci::memory;
+use isthmus_armci::life::job;
+use isthmus_armci::{memory, transfer};
 
 use super::block::lay_out;
 use super::{Gathered, Sparse, Stored, part_of, range};
@@ -73,14 +74,22 @@ fn deal<T: Element>(matrix: &Sparse, mut entries: Vec<Entry<T>>) -> Result<Vec<E
         to.copy_from_nonoverlapping(entries.as_ptr(), entries.len());
     }
     life::sync_group(&group)?;
-    let mut own = Vec::new();
-    for process in &shown {
-        // SAFETY: mapped memory that its owner has filled before the wait, and gives back after all have called `free`.
+    let mut own: Vec<Entry<T>> = Vec::new();
+    for (process, shown) in shown.iter().enumerate() {
+        let owner = group.absolute(process as i32)?;
+        let mut bounds = [0_u64; 2];
+        // SAFETY: memory that its owner has filled before the wait, and gives back after all have called `free`; there is room for what is
+        // read, all of which is written.
         unsafe {
-            let number = |n: usize| process.address.cast::<u64>().add(n).read() as usize;
-            let (first, end) = (number(matrix.me()), number(matrix.me() + 1));
-            let from = process.address.add(head).cast::<Entry<T>>();
-            own.extend((first..end).map(|n| from.add(n).read()));
+            let from = shown.address.wrapping_add(matrix.me() * 8);
+            transfer::read(job()?, owner, from, bounds.as_mut_ptr().cast(), 16)?;
+            let [first, end] = bounds.map(|bound| bound as usize);
+            let from = shown.address.wrapping_add(head + first * size_of::<Entry<T>>());
+            let (before, count) = (own.len(), end - first);
+            own.reserve(count);
+            let to: *mut Entry<T> = own.as_mut_ptr().add(before);
+            transfer::read(job()?, owner, from, to.cast(), count * size_of::<Entry<T>>())?;
+            own.set_len(before + count);
         }
     }
     memory::free(&group, at)?;

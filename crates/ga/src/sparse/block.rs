@@ -5,6 +5,9 @@
 //! row. Access: the owner writes, indexes before the wait that ends assembly, values in collective operations between two
 //! waits; others read outside of these.
 
+use isthmus_armci::life::job;
+use isthmus_armci::transfer;
+
 use super::Sparse;
 use crate::element::Element;
 use crate::error::Result;
@@ -116,17 +119,28 @@ impl Sparse {
     /// Where a piece is.
     fn place(&self, process: usize, block: usize) -> Result<(*mut u8, Place)> {
         let part = self.part(self.stored()?, process);
-        let word = |n: usize| {
-            // SAFETY: every part begins with the words of all ranges, which nobody writes after assembly.
-            unsafe { part.cast::<u64>().add(block * WORDS + n).read() }
-        };
+        let from = part.wrapping_add(block * WORDS * 8);
+        let mut words = [0_u64; WORDS];
+        // SAFETY: every part begins with the words of all ranges, which nobody writes after assembly.
+        unsafe { self.read(process, from, words.as_mut_ptr().cast(), WORDS * 8) }?;
+        let [starts, columns, values, count] = words;
         let place = Place {
-            starts: word(0),
-            columns: word(1),
-            values: word(2),
-            count: word(3),
+            starts,
+            columns,
+            values,
+            count,
         };
         Ok((part, place))
+    }
+
+    /// Read bytes of a part, wherever it is.
+    ///
+    /// # Safety
+    /// The part must have them, and `to` room.
+    unsafe fn read(&self, process: usize, from: *const u8, to: *mut u8, bytes: usize) -> Result<()> {
+        let owner = self.group()?.absolute(process as i32)?;
+        // SAFETY: the caller's promise.
+        Ok(unsafe { transfer::read(job()?, owner, from, to, bytes) }?)
     }
 
     /// Say where a piece of ours is.
@@ -202,22 +216,26 @@ impl Sparse {
         }
         let (lo, hi) = range_rows(self, process);
         let count = place.count as usize;
-        // SAFETY: the piece is so long, and mapped here.
+        // SAFETY: the piece is so long; there is room for what is read, all of which is written.
         unsafe {
-            let indexes = |at: u64, count: usize| -> Vec<i64> {
-                let at = part.add(at as usize);
-                match self.is_wide {
-                    true => (0..count).map(|n| at.cast::<i64>().add(n).read()).collect(),
-                    false => (0..count).map(|n| at.cast::<i32>().add(n).read().into()).collect(),
+            let indexes = |at: u64, count: usize| -> Result<Vec<i64>> {
+                let at = part.wrapping_add(at as usize);
+                if self.is_wide {
+                    let mut list = vec![0_i64; count];
+                    self.read(process, at, list.as_mut_ptr().cast(), count * 8)?;
+                    return Ok(list);
                 }
+                let mut list = vec![0_i32; count];
+                self.read(process, at, list.as_mut_ptr().cast(), count * 4)?;
+                Ok(list.into_iter().map(i64::from).collect())
             };
             let mut values = Vec::<T>::with_capacity(count);
-            let from = part.add(place.values as usize).cast::<T>();
-            values.as_mut_ptr().copy_from_nonoverlapping(from, count);
+            let from = part.wrapping_add(place.values as usize);
+            self.read(process, from, values.as_mut_ptr().cast(), count * size_of::<T>())?;
             values.set_len(count);
             Ok(Some(Piece {
-                starts: indexes(place.starts, (hi - lo + 2) as usize),
-                columns: indexes(place.columns, count),
+                starts: indexes(place.starts, (hi - lo + 2) as usize)?,
+                columns: indexes(place.columns, count)?,
                 values,
             }))
         }
