@@ -5,6 +5,7 @@ mod broken;
 mod everything;
 mod first_message;
 mod launching;
+mod models;
 mod nonsense;
 mod other_launcher;
 mod rma;
@@ -194,15 +195,7 @@ pub fn run(suite: &mut Suite, prefix: &Path, full: bool) {
     unlike::run(suite, &job);
     launching::run(suite, &job);
     ssh::run(suite, &job);
-    for (model, compiler, source) in [
-        ("ARMCI", "mpicc", "armci/operations.c"),
-        ("Global Arrays", "mpicc", "ga/arrays.c"),
-        ("OpenSHMEM", "oshcc", "shmem/examples.c"),
-    ] {
-        suite.step(&format!("{model} on two nodes is refused"), || {
-            job.one_node_only(compiler, source)
-        });
-    }
+    models::run(suite, &job);
     suite.step("a firewall between a node and mpiexec is named", || job.firewall());
     broken::run(suite, &job);
     suite.step("a link that is cut before the first message costs time only", || {
@@ -585,22 +578,6 @@ impl Job<'_> {
             command.env(name, value);
         }
         self.ends_in_error(command.arg(program), wrong.says)
-    }
-
-    /// What works within one node only says so on two.
-    fn one_node_only(&self, compiler: &str, source: &str) -> Result<()> {
-        let program = target().join("test/network/one_node_only");
-        let mut compile = Command::new(self.prefix.join("bin").join(compiler));
-        compile.args(["-std=gnu11", "-O1", "-o"]).arg(&program);
-        compile.arg(root().join("tests").join(source));
-        if compiler == "mpicc" {
-            compile.args(["-lga", "-larmci", "-lm"]);
-        }
-        quiet(&mut compile, RUN)?;
-        self.ends_in_error(
-            self.mpiexec(1).arg(program),
-            ["the job is on 2 nodes", "on one machine"],
-        )
     }
 
     /// It says so, and blames no network that is well.
