@@ -146,7 +146,7 @@ fn on<T: Atomic, R>(
     answer
 }
 
-/// The cell of an object on a PE of another node; `fetches`: what was there is wanted.
+/// The cell of an object on a PE of another node.
 #[cold]
 #[inline(never)]
 fn far<'a, T: Atomic>(
@@ -155,12 +155,12 @@ fn far<'a, T: Atomic>(
     name: &'static str,
     object: *const T,
     pe: u32,
-    fetches: bool,
+    fetched: Fetched,
 ) -> FarCell<'a, T::Bits> {
     if !object.addr().is_multiple_of(size_of::<T>()) {
         refuse_alignment(call, name, object.addr(), size_of::<T>());
     }
-    FarCell::new(job, call, name, object.addr(), pe, fetches)
+    FarCell::new(job, call, name, object.addr(), pe, fetched)
 }
 
 #[cold]
@@ -181,7 +181,7 @@ macro_rules! fetching {
         pub unsafe fn $name<T: $bound>(call: Call, ctx: ContextHandle, $object: fetching!(@pointer $writes T), $($argument: T,)* pe: c_int) -> T {
             let name = stringify!($object);
             let there = |job: &Job, pe: u32| {
-                let $cell = &far::<T>(job, call, name, $object.cast_const(), pe, true);
+                let $cell = &far::<T>(job, call, name, $object.cast_const(), pe, Fetched::Answered);
                 $operation
             };
             T::of(on(call, ctx, name, $object.cast_const(), pe, $writes, |$cell: &T::Cell| $operation, there))
@@ -189,14 +189,24 @@ macro_rules! fetching {
 
         $(#[$doc])*
         ///
-        /// The result is there when it returns, which is earlier than it must be.
+        /// The result is there when it returns, which is earlier than it must be; that from another node after a quiet.
         ///
         /// # Safety
-        /// `fetch` must be writable.
+        /// `fetch` must be writable until then.
         #[inline]
         pub unsafe fn $nbi<T: $bound>(call: Call, ctx: ContextHandle, fetch: *mut T, $object: fetching!(@pointer $writes T), $($argument: T,)* pe: c_int) {
-            // SAFETY: the caller's promise.
-            unsafe { fetch.write_unaligned($name(call, ctx, $object, $($argument,)* pe)) };
+            let name = stringify!($object);
+            let there = |job: &Job, pe: u32| {
+                let fetched = Fetched::Stored(fetch.cast());
+                let $cell = &far::<T>(job, call, name, $object.cast_const(), pe, fetched);
+                $operation;
+            };
+            let here = |$cell: &T::Cell| {
+                let before = T::of($operation);
+                // SAFETY: the caller's promise.
+                unsafe { fetch.write_unaligned(before) };
+            };
+            on(call, ctx, name, $object.cast_const(), pe, $writes, here, there);
         }
 
     )* };
@@ -245,7 +255,7 @@ macro_rules! silent {
         #[inline]
         pub unsafe fn $name<T: $bound>(call: Call, ctx: ContextHandle, dest: *mut T, $($argument: T,)* pe: c_int) {
             let there = |job: &Job, pe: u32| {
-                let $cell = &far::<T>(job, call, "dest", dest.cast_const(), pe, false);
+                let $cell = &far::<T>(job, call, "dest", dest.cast_const(), pe, Fetched::Dropped);
                 $operation;
             };
             on(call, ctx, "dest", dest.cast_const(), pe, true, |$cell: &T::Cell| { $operation; }, there);
@@ -269,27 +279,37 @@ silent! {
     atomic_xor: Counting, (value), |cell| cell.xor(value.bits());
 }
 
+/// What becomes of the value that was there before an operation on another node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fetched {
+    /// Nothing.
+    Dropped,
+    /// The operation answers it, and blocks until it is there.
+    Answered,
+    /// It is here after a quiet.
+    Stored(*mut u8),
+}
+
 /// An element of a PE on another node.
 pub struct FarCell<'a, B> {
     call: Call,
     far: &'a Far,
     target: &'a Target,
     at: u64,
-    /// Is what was there wanted?
-    fetches: bool,
+    fetched: Fetched,
     bits: PhantomData<B>,
 }
 
 impl<'a, B: Copy + Default> FarCell<'a, B> {
-    /// The element at `address` on `pe`; `fetches`: operations answer what was there, and block until they know.
-    pub fn new(job: &'a Job, call: Call, name: &str, address: usize, pe: u32, fetches: bool) -> Self {
+    /// The element at `address` on `pe`, where a place to store what was there is good until it is stored.
+    fn new(job: &'a Job, call: Call, name: &str, address: usize, pe: u32, fetched: Fetched) -> Self {
         let (far, target, at) = job.reach().place(call, name, address, size_of::<B>(), pe);
         Self {
             call,
             far,
             target,
             at,
-            fetches,
+            fetched,
             bits: PhantomData,
         }
     }
@@ -298,11 +318,8 @@ impl<'a, B: Copy + Default> FarCell<'a, B> {
         let combine = Combine::of(Class::Unsigned, size_of::<B>() as u32, operator);
         let combine = combine.expect("integers of 4 and 8 bytes have all operations");
         let mut before = B::default();
-        let result = match self.fetches {
-            true => (&raw mut before).cast(),
-            false => std::ptr::null_mut(),
-        };
-        // SAFETY: the operand is copied into the message, and the result waited for.
+        let result = self.result(&mut before);
+        // SAFETY: the operand is copied into the message, and the result waited for, or stored where the caller wants it.
         let done = unsafe {
             self.far
                 .flow()
@@ -313,8 +330,17 @@ impl<'a, B: Copy + Default> FarCell<'a, B> {
         before
     }
 
+    /// Where the result goes.
+    fn result(&self, before: &mut B) -> *mut u8 {
+        match self.fetched {
+            Fetched::Dropped => std::ptr::null_mut(),
+            Fetched::Answered => std::ptr::from_mut(before).cast(),
+            Fetched::Stored(at) => at,
+        }
+    }
+
     fn finish(&self) {
-        if self.fetches {
+        if self.fetched == Fetched::Answered {
             self.far.finish(self.call, self.target.peer().0);
         }
     }
@@ -338,12 +364,12 @@ impl<B: Copy + Default> Cell for FarCell<'_, B> {
     fn compare(&self, cond: B, value: B) -> B {
         let mut before = B::default();
         let (cond, value) = ((&raw const cond).cast(), (&raw const value).cast());
-        // SAFETY: the operands are copied into the message, and the result waited for.
+        let result = self.result(&mut before);
+        // SAFETY: as in `operate`.
         let done = unsafe {
-            let before = (&raw mut before).cast();
             self.far
                 .flow()
-                .compare_swap(self.target, self.at, size_of::<B>() as u32, cond, value, before)
+                .compare_swap(self.target, self.at, size_of::<B>() as u32, cond, value, result)
         };
         done.unwrap_or_else(|error| self.call.refuse(error));
         self.finish();

@@ -193,21 +193,23 @@ impl<'a> Reach<'a> {
         put.unwrap_or_else(|error| call.refuse(error));
     }
 
-    /// Get bytes from memory that is not mapped here. Blocks until they are there.
+    /// Get bytes from memory that is not mapped here: blocks until they are there, or, if it does not wait, they are there after a quiet.
     ///
     /// # Safety
-    /// `dest` must be good for as many.
+    /// `dest` must be good for as many, until then.
     #[cold]
     #[inline(never)]
-    pub unsafe fn get(self, call: Call, dest: *mut u8, source: usize, length: usize, pe: u32) {
+    pub unsafe fn get(self, call: Call, dest: *mut u8, source: usize, length: usize, pe: u32, waits: bool) {
         if length == 0 {
             return;
         }
         let (far, target, at) = self.place(call, "source", source, length, pe);
-        // SAFETY: the caller's promise; this waits for the bytes.
+        // SAFETY: the caller's promise.
         let got = unsafe { far.flow.get_bytes(target, at, dest, length) };
         got.unwrap_or_else(|error| call.refuse(error));
-        far.finish(call, pe);
+        if waits {
+            far.finish(call, pe);
+        }
     }
 
     /// Put blocks into memory that is not mapped here: `blocks` of the bytes from `dest.first` on. They may change when this returns.

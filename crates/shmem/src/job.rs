@@ -172,7 +172,14 @@ impl Job {
     /// All objects of the heap are gone, and it is as it was at first.
     pub fn clear_heap(&self) {
         *self.heap() = Heap::new(self.piece.length());
-        self.piece.unback(0, self.piece.length());
+        self.give_back(0, self.piece.length());
+    }
+
+    /// Give the memory behind a part of the heap back, unless a network may know its pages.
+    pub fn give_back(&self, at: u64, length: u64) {
+        if self.far.is_none() {
+            self.piece.unback(at, length);
+        }
     }
 
     /// The allocator of the heap.

@@ -1,6 +1,5 @@
 //! Remote memory access (OpenSHMEM 1.6, "Remote Memory Access Routines"): copies to and from memory that this process maps, which are over when
-//! they return, also the non-blocking ones. Memory of other nodes is reached by the engine (`far.rs`); what is got from there is there when
-//! a routine returns.
+//! they return, also the non-blocking ones. Memory of other nodes is reached by the engine (`far.rs`).
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -74,12 +73,44 @@ pub unsafe fn get<T: Element>(
     nelems: usize,
     pe: c_int,
 ) {
+    // SAFETY: the caller's promise.
+    unsafe { get_with::<T, true>(call, ctx, dest, source, nelems, pe) };
+}
+
+/// `shmem_get_nbi`: from another node the elements are there after a quiet.
+///
+/// # Safety
+/// As for [`get`], until then.
+#[inline]
+pub unsafe fn get_nbi<T: Element>(
+    call: Call,
+    ctx: ContextHandle,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+    pe: c_int,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { get_with::<T, false>(call, ctx, dest, source, nelems, pe) };
+}
+
+/// # Safety
+/// As for [`get`] or, if it does not wait, [`get_nbi`].
+#[inline(always)]
+unsafe fn get_with<T: Element, const WAITS: bool>(
+    call: Call,
+    ctx: ContextHandle,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+    pe: c_int,
+) {
     let job = job(call);
     let pe = ctx.pe(job, call, pe);
     let length = bytes::<T>(nelems);
     let Some(from) = job.near(source.addr(), length, pe) else {
         // SAFETY: the caller's promise.
-        return unsafe { job.reach().get(call, dest.cast(), source.addr(), length, pe) };
+        return unsafe { job.reach().get(call, dest.cast(), source.addr(), length, pe, WAITS) };
     };
     // SAFETY: the range is symmetric memory; the destination is the caller's promise.
     unsafe { copy_bytes(std::ptr::with_exposed_provenance(from), dest.cast(), length) };
@@ -125,7 +156,7 @@ pub unsafe fn g<T: Element>(call: Call, ctx: ContextHandle, source: *const T, pe
         // SAFETY: there is room for an element, which is there afterwards.
         return unsafe {
             job.reach()
-                .get(call, value.as_mut_ptr().cast(), source.addr(), size_of::<T>(), pe);
+                .get(call, value.as_mut_ptr().cast(), source.addr(), size_of::<T>(), pe, true);
             value.assume_init()
         };
     };

@@ -107,7 +107,7 @@ fn release(job: &Job, at: u64) {
     if let Some(length) = job.heap().release(at)
         && length >= LARGE
     {
-        job.piece().unback(at, length);
+        job.give_back(at, length);
     }
 }
 
