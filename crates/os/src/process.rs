@@ -62,15 +62,6 @@ pub fn threads() -> usize {
     std::fs::read_dir("/proc/self/task").map_or(1, |tasks| tasks.count())
 }
 
-/// Threads of this process whose names do not begin so.
-pub fn threads_not_named(prefix: &str) -> usize {
-    let is_other = |task: &std::fs::DirEntry| {
-        let name = std::fs::read_to_string(task.path().join("comm"));
-        !name.is_ok_and(|name| name.starts_with(prefix))
-    };
-    std::fs::read_dir("/proc/self/task").map_or(1, |tasks| tasks.flatten().filter(is_other).count())
-}
-
 /// Call `hook` in every child made by `fork`, before `fork` returns there.
 pub fn on_fork_in_child(hook: extern "C" fn()) {
     // SAFETY: the hook is a plain function, which is never unloaded.

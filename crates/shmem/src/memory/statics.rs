@@ -13,7 +13,7 @@ use std::sync::Mutex;
 
 use isthmus_engine::Entered;
 use isthmus_engine::symmetric::Piece;
-use isthmus_os::process;
+use isthmus_os::{process, thread};
 
 const PAGE: usize = 4096;
 
@@ -66,13 +66,10 @@ static MOVED: Mutex<Vec<Moved>> = Mutex::new(Vec::new());
 /// Between the hooks: where the child's copies are.
 static COPIES: Mutex<Vec<(usize, usize, usize)>> = Mutex::new(Vec::new());
 
-/// What the names of the engine's threads begin with. They touch no data but the engine's and, inside it, the network library's.
-const OURS: &str = "isthmus-";
-
 /// Move all static data of this process. An error: why it stays where it is. Nothing else may run in this process meanwhile but threads of
 /// the engine, which `_inside` keeps out of libraries.
 pub fn relocate(_inside: &mut Entered) -> Result<Vec<Moved>, &'static str> {
-    if process::threads_not_named(OURS) != 1 {
+    if process::threads() != 1 + thread::quiet() {
         return Err("static data is symmetric only if shmem_init comes before the process has several threads");
     }
     let mut moved = Vec::new();
