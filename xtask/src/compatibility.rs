@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::install;
 use crate::process::{quiet, root, target};
-use crate::{generate, install};
 
 /// A program may compute for so long.
 const RUN: Duration = Duration::from_secs(120);
@@ -81,7 +81,6 @@ pub fn run(arguments: &[String]) -> Result<()> {
         }
     }
     write(&folder().join("table.tsv"), &head, &rows)?;
-    generate::run(&[])?;
     ensure!(failed == 0, "{failed} programs failed");
     Ok(())
 }

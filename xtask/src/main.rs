@@ -50,7 +50,7 @@ fn main() -> ExitCode {
         "install" => install::run(rest),
         "wheel" => package::wheel::run_command(rest),
         "deb" => package::deb::run_command(rest),
-        "compatibility" => compatibility::run(rest),
+        "compatibility" => compatibility::run(rest).and(generate::run(&[])),
         "test" => test::run(rest),
         "fuzz" => fuzz::run(rest),
         "gen" => generate::run(rest),

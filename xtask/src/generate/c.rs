@@ -170,7 +170,7 @@ pub fn stars(parameter: &Parameter) -> usize {
     }
 }
 
-/// What comes after the name.
+/// The brackets behind a parameter's name.
 pub fn brackets(parameter: &Parameter) -> String {
     match (&parameter.length, parameter.kind.as_str()) {
         (_, "STRING_ARRAY" | "STRING_2DARRAY") => "[]".to_owned(),

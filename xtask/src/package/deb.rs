@@ -71,7 +71,7 @@ pub fn run_command(arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Install them over a copy of this system, run Debian's programs, and remove them. What was done is returned.
+/// Install them over a copy of this system, run Debian's programs, and remove them. Returns a report.
 pub fn try_out(packages: &[PathBuf]) -> Result<String> {
     deb_try::run(packages)
 }

@@ -15,7 +15,7 @@ pub enum Placement {
     Sockets,
 }
 
-/// What is known of a CPU.
+/// A CPU, as far as the kernel tells.
 struct Known {
     cpu: usize,
     core: usize,

@@ -51,8 +51,8 @@ pub fn estimate(papers: &[Paper]) -> Duration {
     Duration::from_secs_f64(experiments(papers).map(seconds).sum())
 }
 
-/// Divide so much time over all launches: each measures for longer or shorter, in the proportions that there were. What does not fit then is left to
-/// a launch each.
+/// Divide so much time over all launches: each measures for longer or shorter, in the proportions that there were. Those that do not fit then are left
+/// with a launch each.
 pub fn divide(papers: &mut [Paper], time: Duration) {
     let wanted = time.as_secs_f64();
     for launches in [3, 2, 1] {

@@ -426,8 +426,8 @@ fn one_per_cpu() -> Processes {
 }
 
 /// What differs there.
-const A_CPU_FOR_A_NODE: &str = "processes on nodes of their own: ARMCI and Global Arrays work within one node. What is left of the paper's setting \
-                                is that nobody shares the CPU of another (as many processes as there are CPUs, 2, 4, 8 or 16); all share its memory.";
+const A_CPU_FOR_A_NODE: &str = "processes on nodes of their own. In their place are as many processes as there are CPUs (2, 4, 8 or 16), so that \
+                                no two share a CPU; all share its memory.";
 
 fn ring(shape: &'static str, processes: Processes) -> Vec<Experiment> {
     let ways = |name: &str, ways: &[&str], model| experiment(name, shape, ways, RING_SIZES, processes, model);
