@@ -6,9 +6,11 @@
  * whole file's. Or own-write and own-read: SIZE is what each call moves, in a file of its rank's, one call after the other, up to 64 of them or 64 MiB;
  * the floor is the same by pwrite and pread. Or hidden: SIZE is what MPI_File_iwrite_at moves while rank 0 computes twice as long as that takes.
  * Or open: SIZE is the number of ranks. The files are in ISTHMUS_BENCH_FOLDER, or in /dev/shm, and have the hints of ISTHMUS_BENCH_HINTS
- * (KEY=VALUE,KEY=VALUE). What is read is compared with what was written. */
+ * (KEY=VALUE,KEY=VALUE). What is read is compared with what was written.
+ * Memory begins at a page: where malloc puts it differs from library to library, and the speed of copies with it. */
 #define _GNU_SOURCE
 #include "mpi_measure.h"
+#include "touch.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -16,23 +18,30 @@
 enum { MOST_CALLS = 64, MOST_BYTES = 64 << 20 };
 
 static int rank, ranks, writes, bytes, calls, plain = -1;
-static char path[512], *buffer;
+static char path[512], *data;
 static MPI_File file;
 static MPI_Info hints;
 
 static void check(int code, const char *what)
 {
-    if (code != MPI_SUCCESS)
-        give_up(what);
+    char why[MPI_MAX_ERROR_STRING];
+    int length;
+    if (code == MPI_SUCCESS)
+        return;
+    MPI_Error_string(code, why, &length);
+    fprintf(stderr, "isthmus bench: %s\n", why);
+    give_up(what);
 }
 
 static void accesses(int count)
 {
     for (int i = 0; i < count; i++)
         if (writes)
-            check(MPI_File_write_at_all(file, 0, buffer, bytes, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_write_at_all");
+            check(MPI_File_write_at_all(file, 0, data, bytes, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_write_at_all");
         else
-            check(MPI_File_read_at_all(file, 0, buffer, bytes, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_read_at_all");
+            check(MPI_File_read_at_all(file, 0, data, bytes, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_read_at_all");
+    /* Not all libraries wait for the others in a collective access: rank 0 measures how long all take. */
+    MPI_Barrier(MPI_COMM_WORLD);
 }
 
 static void own(int count)
@@ -41,9 +50,9 @@ static void own(int count)
         for (int call = 0; call < calls; call++) {
             MPI_Offset at = (MPI_Offset)call * bytes;
             if (writes)
-                check(MPI_File_write_at(file, at, buffer, bytes, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_write_at");
+                check(MPI_File_write_at(file, at, data, bytes, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_write_at");
             else
-                check(MPI_File_read_at(file, at, buffer, bytes, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_read_at");
+                check(MPI_File_read_at(file, at, data, bytes, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_read_at");
         }
 }
 
@@ -53,7 +62,7 @@ static void own_plain(int count)
     for (int i = 0; i < count; i++)
         for (int call = 0; call < calls; call++) {
             off_t at = (off_t)call * bytes;
-            ssize_t done = writes ? pwrite(plain, buffer, (size_t)bytes, at) : pread(plain, buffer, (size_t)bytes, at);
+            ssize_t done = writes ? pwrite(plain, data, (size_t)bytes, at) : pread(plain, data, (size_t)bytes, at);
             if (done != bytes)
                 give_up("io: pwrite or pread");
         }
@@ -120,25 +129,23 @@ static struct samples *together(const char *what, int size, double budget_us)
     MPI_Type_commit(&type);
     check(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDWR | MPI_MODE_CREATE, hints, &file), "MPI_File_open");
     check(MPI_File_set_view(file, (MPI_Offset)record * rank, MPI_BYTE, type, "native", MPI_INFO_NULL), "MPI_File_set_view");
-    buffer = malloc((size_t)bytes + 1);
-    if (!buffer)
-        give_up("io: out of memory");
+    data = buffer(bytes);
     for (int i = 0; i < bytes; i++)
-        buffer[i] = (char)(rank * 31 + i * 7 + i / 251);
+        data[i] = (char)(rank * 31 + i * 7 + i / 251);
     int timed = writes;
     writes = 1;
     accesses(1);
     writes = timed;
     if (!writes)
-        memset(buffer, 0, (size_t)bytes);
+        memset(data, 0, (size_t)bytes);
     struct samples *samples = time_operations(accesses, 1, budget_us);
-    memset(buffer, 0, (size_t)bytes);
+    memset(data, 0, (size_t)bytes);
     writes = 0;
     accesses(1);
     for (int i = 0; i < bytes; i++)
-        if (buffer[i] != (char)(rank * 31 + i * 7 + i / 251))
+        if (data[i] != (char)(rank * 31 + i * 7 + i / 251))
             give_up("io: what was read is not what was written");
-    free(buffer);
+    free(data);
     check(MPI_File_close(&file), "MPI_File_close");
     MPI_Type_free(&type);
     return samples;
@@ -154,10 +161,10 @@ static void alone(const char *what, int size, double budget_us)
     plain = open(name, O_RDWR);
     bytes = size;
     calls = MOST_BYTES / size < 1 ? 1 : MOST_BYTES / size > MOST_CALLS ? MOST_CALLS : MOST_BYTES / size;
-    buffer = malloc((size_t)size);
-    if (!buffer || plain < 0)
-        give_up("io: out of memory, or the file is not there");
-    memset(buffer, 1 + rank, (size_t)size);
+    data = buffer(size);
+    if (plain < 0)
+        give_up("io: the file is not there");
+    memset(data, 1 + rank, (size_t)size);
     int timed = writes;
     writes = 1;
     own(1);
@@ -171,7 +178,7 @@ static void alone(const char *what, int size, double budget_us)
         printf("result io kind=%s size=%d floor=%.4f ", what, size, (before + after) / 2);
         print_samples(&ours);
     }
-    free(buffer);
+    free(data);
     close(plain);
     check(MPI_File_close(&file), "MPI_File_close");
 }
@@ -190,7 +197,7 @@ static double write_behind(long steps)
 {
     MPI_Request request;
     double start = now_us();
-    check(MPI_File_iwrite_at(file, 0, buffer, bytes, MPI_BYTE, &request), "MPI_File_iwrite_at");
+    check(MPI_File_iwrite_at(file, 0, data, bytes, MPI_BYTE, &request), "MPI_File_iwrite_at");
     compute(steps);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     return now_us() - start;
@@ -203,10 +210,8 @@ static void hidden(int size, double budget_us)
     if (rank == 0) {
         check(MPI_File_open(MPI_COMM_SELF, path, MPI_MODE_RDWR | MPI_MODE_CREATE, hints, &file), "MPI_File_open");
         bytes = size;
-        buffer = malloc((size_t)size);
-        if (!buffer)
-            give_up("io: out of memory");
-        memset(buffer, 1, (size_t)size);
+        data = buffer(size);
+        memset(data, 1, (size_t)size);
         double one = 1e30, thousand = 1e30;
         for (int i = 0; i < WARM_UP; i++) {
             double took = write_behind(0), start = now_us();
@@ -229,7 +234,7 @@ static void hidden(int size, double budget_us)
         double a = median(&bare), b = median(&with), c = median(&alone_us);
         printf("result io kind=hidden size=%d hidden=%.2f us=%.4f with=%.4f computation=%.4f samples=%d\n", size, 100 * (a + c - b) / a, a, b, c, count);
         fflush(stdout);
-        free(buffer);
+        free(data);
         check(MPI_File_close(&file), "MPI_File_close");
     }
     MPI_Barrier(MPI_COMM_WORLD);
