@@ -283,6 +283,56 @@ static void registered(void) {
     CHECK(in[0] == 2 * rank && in[1] == 42, "%d %d", in[0], in[1]);
 }
 
+/* A header, and the first rank's columns of an array behind it: by the rules of bounds the extent is the array's alone, so that the next filetype would
+ * begin within this one. Nothing is accessed there. */
+static void header_and_array(void) {
+    enum { HEADER = 64, ROWS = 5, OWN = 3 };
+    int full[2] = {ROWS, OWN * size}, own[2] = {ROWS, OWN}, at[2] = {0, OWN * rank};
+    int data[HEADER + ROWS * OWN], all[HEADER + ROWS * OWN * 4], before = rank ? 0 : HEADER, bytes = HEADER + ROWS * OWN * size;
+    MPI_Datatype array, both;
+    MPI_Aint low, extent, places[2] = {0, HEADER * (MPI_Aint)sizeof(int)};
+    OK(MPI_Type_create_subarray(2, full, own, at, MPI_ORDER_C, MPI_INT, &array));
+    int lengths[2] = {before, 1};
+    MPI_Datatype parts[2] = {MPI_INT, array};
+    OK(MPI_Type_create_struct(2, lengths, places, parts, &both));
+    OK(MPI_Type_commit(&both));
+    OK(MPI_Type_get_extent(both, &low, &extent));
+    CHECK(low == places[1] && extent == (MPI_Aint)sizeof(int) * ROWS * OWN * size, "from %ld, %ld", (long)low, (long)extent);
+    static const char *const ways[] = {"automatic", "enable", "disable"};
+    for (int way = 0; way < 4; way++) {
+        MPI_Info info;
+        OK(MPI_Info_create(&info));
+        OK(MPI_Info_set(info, "romio_cb_write", ways[way % 3]));
+        OK(MPI_Info_set(info, "romio_cb_read", ways[way % 3]));
+        OK(MPI_File_set_size(fh, 0));
+        OK(MPI_File_set_view(fh, 0, MPI_INT, both, "native", info));
+        OK(MPI_Info_free(&info));
+        int count = before + ROWS * OWN;
+        for (int i = 0; i < count; i++) data[i] = way * 10000 + rank * 1000 + i;
+        if (way < 3) OK(MPI_File_write_at_all(fh, 0, data, count, MPI_INT, MPI_STATUS_IGNORE));
+        else OK(MPI_File_write_at(fh, 0, data, count, MPI_INT, MPI_STATUS_IGNORE));
+        memset(data, 0, sizeof data);
+        if (way < 3) OK(MPI_File_read_at_all(fh, 0, data, count, MPI_INT, MPI_STATUS_IGNORE));
+        else OK(MPI_File_read_at(fh, 0, data, count, MPI_INT, MPI_STATUS_IGNORE));
+        for (int i = 0; i < count; i++) CHECK(data[i] == way * 10000 + rank * 1000 + i, "way %d: %d at %d", way, data[i], i);
+        OK(MPI_File_sync(fh));
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+        OK(MPI_File_sync(fh));
+        OK(MPI_File_set_view(fh, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
+        OK(MPI_File_read_at(fh, 0, all, bytes, MPI_INT, MPI_STATUS_IGNORE));
+        for (int i = 0; i < HEADER; i++) CHECK(all[i] == way * 10000 + i, "way %d: %d at %d", way, all[i], i);
+        for (int row = 0; row < ROWS; row++)
+            for (int column = 0; column < OWN * size; column++) {
+                int owner = column / OWN, i = (owner ? 0 : HEADER) + row * OWN + column % OWN;
+                int found = all[HEADER + row * OWN * size + column];
+                CHECK(found == way * 10000 + owner * 1000 + i, "way %d: %d in row %d, column %d", way, found, row, column);
+            }
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+    }
+    OK(MPI_Type_free(&array));
+    OK(MPI_Type_free(&both));
+}
+
 int main(int argc, char **argv) {
     begin(&argc, &argv);
     long number = getpid();
@@ -296,6 +346,7 @@ int main(int argc, char **argv) {
     long_requests();
     external();
     registered();
+    header_and_array();
     MPI_File same = MPI_File_f2c(MPI_File_c2f(fh));
     CHECK(same == fh, "integers");
     OK(MPI_File_close(&fh));

@@ -79,7 +79,7 @@ static void arguments(void) {
     MPI_Datatype backwards;
     OK(MPI_Type_vector(2, 1, -2, MPI_INT, &backwards));
     OK(MPI_Type_commit(&backwards));
-    SAYS(MPI_ERR_ARG, MPI_File_set_view(fh, 0, MPI_INT, backwards, "native", MPI_INFO_NULL));
+    SAYS(MPI_ERR_IO, MPI_File_set_view(fh, 0, MPI_INT, backwards, "native", MPI_INFO_NULL));
     OK(MPI_Type_free(&backwards));
     SAYS(MPI_ERR_ARG, MPI_File_set_view(fh, 0, MPI_DOUBLE, MPI_INT, "native", MPI_INFO_NULL));
     if (size > 1)

@@ -68,9 +68,18 @@ int main(int argc, char **argv) {
         OK(MPI_File_iwrite(fh, values, 7, MPI_INT, &request));
         OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
     }
+    if (rank == 0) OK(MPI_File_write_at(fh, 1, values, size, MPI_INT, MPI_STATUS_IGNORE));
+    told(MPI_File_sync(fh), "MPI_File_write_at on rank 0", "MPI_File_iwrite on rank ");
+    /* One after the other, as collective calls on the file order them: that is told, and no error. */
     OK(MPI_File_set_view(fh, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
-    OK(MPI_File_write_at_all(fh, 2 * size - 1, values, rank == 0, MPI_INT, MPI_STATUS_IGNORE));
-    told(MPI_File_sync(fh), "MPI_File_write_at_all on rank 0", "MPI_File_iwrite on rank ");
+    if (last) OK(MPI_File_write_at(fh, 0, values, 8, MPI_INT, MPI_STATUS_IGNORE));
+    OK(MPI_File_write_at_all(fh, 7, values, rank == 0, MPI_INT, MPI_STATUS_IGNORE));
+    OK(MPI_File_sync(fh));
+    /* ... unless there are others without an order. */
+    if (last) OK(MPI_File_write_at(fh, 0, values, 8, MPI_INT, MPI_STATUS_IGNORE));
+    OK(MPI_File_write_at_all(fh, 7, values, rank == 0, MPI_INT, MPI_STATUS_IGNORE));
+    OK(MPI_File_write_at(fh, 100, values, 1, MPI_INT, MPI_STATUS_IGNORE));
+    told(MPI_File_sync(fh), "bytes 400 to 403 ", "MPI_File_write_at on rank 0 and MPI_File_write_at on rank ");
     /* In one collective call. */
     OK(MPI_File_write_at_all(fh, 0, values, 1, MPI_INT, MPI_STATUS_IGNORE));
     told(MPI_File_close(&fh), "bytes 0 to 3 ", "MPI_File_write_at_all on rank 0 and MPI_File_write_at_all on rank ");

@@ -68,7 +68,8 @@ impl Default for Hints {
             cb_write: Choice::Automatic,
             ds_read: Choice::Automatic,
             ds_write: Choice::Automatic,
-            read_buffer: 4 << 20,
+            // Stays in the cache of a core.
+            read_buffer: 512 << 10,
             write_buffer: 512 << 10,
             striping_unit: None,
             permissions: 0o666,

@@ -10,6 +10,7 @@ use crate::backend::{self, Backend, Lock};
 use crate::failure::Result;
 use crate::hints::{Choice, Hints};
 use crate::memory::Memory;
+use crate::rooms;
 use crate::view::{Piece, View};
 
 /// A file as one process accesses it.
@@ -20,6 +21,8 @@ pub struct Access<'a> {
     pub view: &'a View,
     /// What the user said.
     pub hints: &'a Hints,
+    /// Shall a read take what lies between pieces, too?
+    pub gaps: Choice,
     /// Is the file locked as long as an access takes: so that it is atomic, or because other nodes see it?
     pub locked: bool,
 }
@@ -149,7 +152,7 @@ impl Access<'_> {
         if span == bytes || !self.view.is_apart() {
             return false;
         }
-        match self.hints.ds_read {
+        match self.gaps {
             Choice::Enable => true,
             Choice::Disable => false,
             Choice::Automatic => span / WORTH <= bytes && self.view.mean_piece(position, end) < LONG,
@@ -159,13 +162,22 @@ impl Access<'_> {
     /// Read windows of the file, and take the pieces out of them.
     fn read_windows(&self, memory: &Memory, position: u64, end: u64) -> Result<u64> {
         let last = self.view.offset_of(end - 1) + 1;
-        let mut window = Vec::new();
+        let mut window = rooms::take(self.hints.read_buffer.min(last - self.view.offset_of(position)) as usize);
+        let read = self.read_to(&mut window, memory, position, end);
+        rooms::give(window);
+        read
+    }
+
+    /// Read, a window at a time. The buffer is as long as a window, or as all of it.
+    fn read_to(&self, buffer: &mut [u8], memory: &Memory, position: u64, end: u64) -> Result<u64> {
+        let last = self.view.offset_of(end - 1) + 1;
         let mut total = 0;
         let mut pieces = self.view.pieces(position, end).peekable();
         while let Some(first) = pieces.peek().copied() {
             let start = first.offset;
-            window.resize(self.hints.read_buffer.min(last - start) as usize, 0);
-            let got = backend::read(self.file, &mut window, start)?;
+            let length = (buffer.len() as u64).min(last - start) as usize;
+            let window = &mut buffer[..length];
+            let got = backend::read(self.file, window, start)?;
             while let Some(piece) = pieces.peek_mut()
                 && piece.offset < start + window.len() as u64
             {

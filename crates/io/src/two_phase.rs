@@ -135,10 +135,15 @@ const PIECE: usize = 8;
 /// Bytes of the access.
 const BYTES: usize = 9;
 
-/// Pieces of so many bytes are written and read by each rank itself, on one node: a call of the system costs less than to send them first.
-pub const LONG: u64 = 16 << 10;
+/// Pieces of so many bytes are read by each rank itself, on one node: a call of the system costs less than to get them from another rank.
+pub const LONG_READ: u64 = 2 << 10;
+/// ... and are written so from here on: ranks that write to one file take turns, page by page.
+pub const LONG_WRITE: u64 = 4 << 10;
+/// Shorter ones are read by each rank itself, on one node, if they are so large a part of what they lie in (one of so many bytes): to read what
+/// lies between costs less than to get them from another rank.
+pub const DENSE: u64 = 2;
 
-/// How an access is made, as all ranks know it.
+/// Which ranks access which parts of a file for the others.
 struct Plan {
     aggregators: Vec<usize>,
     /// Where the aggregators' parts begin, and where the last one ends.
@@ -188,24 +193,47 @@ fn file_end(said: &[Said]) -> u64 {
     said.iter().map(|part| part[SIZE]).max().unwrap_or(0)
 }
 
-impl Plan {
-    /// The plan for what all have said; `None`: each rank makes its own access.
-    fn of(exchange: &impl Exchange, said: &[Said]) -> Option<Self> {
+/// How an access is made, as all ranks know it.
+enum Way {
+    /// By each rank itself. Shall its reads take what lies between pieces?
+    Own(Choice),
+    /// Through aggregators.
+    Through(Plan),
+}
+
+impl Way {
+    /// The cheapest way, from the words of all ranks.
+    fn of(exchange: &impl Exchange, said: &[Said], writes: bool) -> Self {
         let mode = said[0][MODE];
+        let ranges = || said.iter().filter(|part| part[FIRST] < part[END]);
         let mut end = 0;
         let mut interleaves = false;
-        for part in said.iter().filter(|part| part[FIRST] < part[END]) {
+        for part in ranges() {
             interleaves |= part[FIRST] < end;
             end = end.max(part[END]);
         }
-        if mode == Choice::Disable as u64 || end == 0 || (mode == Choice::Automatic as u64 && !interleaves) {
-            return None;
+        let is_automatic = mode == Choice::Automatic as u64;
+        if mode == Choice::Disable as u64 || end == 0 || (is_automatic && !interleaves) {
+            return Self::Own(Choice::Automatic);
         }
+        if is_automatic && (0..exchange.size()).all(|rank| exchange.node_of(rank) == exchange.node_of(0)) {
+            let long = if writes { LONG_WRITE } else { LONG_READ };
+            if ranges().all(|part| part[PIECE] >= long) {
+                // Gaps are read by the ranks that they belong to.
+                return Self::Own(Choice::Disable);
+            }
+            if !writes && ranges().all(|part| (part[END] - part[FIRST]) / DENSE <= part[BYTES]) {
+                return Self::Own(Choice::Enable);
+            }
+        }
+        Plan::of(exchange, said, end).map_or(Self::Own(Choice::Automatic), Self::Through)
+    }
+}
+
+impl Plan {
+    /// The plan for what all have said, which ends at this offset; `None`: each rank's own access costs less.
+    fn of(exchange: &impl Exchange, said: &[Said], end: u64) -> Option<Self> {
         let ranges = || said.iter().filter(|part| part[FIRST] < part[END]);
-        let is_on_one_node = (0..exchange.size()).all(|rank| exchange.node_of(rank) == exchange.node_of(0));
-        if mode == Choice::Automatic as u64 && is_on_one_node && ranges().all(|part| part[PIECE] >= LONG) {
-            return None;
-        }
         let first = ranges().map(|part| part[FIRST]).min().unwrap_or(0);
         let (mut ranks, nodes) = order(exchange);
         let number = match said[0][NODES] {
@@ -268,17 +296,22 @@ impl Own {
 }
 
 impl Part<'_> {
-    fn access(&self) -> Access<'_> {
+    /// The access of this rank alone. A hint about what lies between pieces comes before `gaps`.
+    fn access(&self, gaps: Choice) -> Access<'_> {
         Access {
             file: self.file,
             view: self.view,
             hints: self.hints,
+            gaps: match self.hints.ds_read {
+                Choice::Automatic => gaps,
+                said => said,
+            },
             locked: self.locked,
         }
     }
 
     /// Agree with the others; how the access is made.
-    async fn begin(&mut self, exchange: &impl Exchange, writes: bool) -> Result<(Option<Plan>, Vec<Said>)> {
+    async fn begin(&mut self, exchange: &impl Exchange, writes: bool) -> Result<(Way, Vec<Said>)> {
         let choice = if writes {
             self.hints.cb_write
         } else {
@@ -332,7 +365,7 @@ impl Part<'_> {
                 range[END] = range[END].min(end.max(range[FIRST]));
             }
         }
-        Ok((Plan::of(exchange, &said), said))
+        Ok((Way::of(exchange, &said, writes), said))
     }
 
     /// Write these runs of the file, out of a buffer that begins at an offset of it.
@@ -469,12 +502,15 @@ fn covered(pieces: &[Series]) -> Vec<(u64, u64)> {
 
 /// Write every rank's memory. All members call; blocks in the device only.
 pub async fn write(exchange: &impl Exchange, mut part: Part<'_>) -> Result<u64> {
-    let (plan, said) = part.begin(exchange, true).await?;
+    let (way, said) = part.begin(exchange, true).await?;
     let bytes = part.memory.bytes();
-    let Some(plan) = plan else {
-        let done = part.access().write(part.memory, part.position);
-        part.end(exchange, done.err()).await?;
-        return Ok(bytes);
+    let plan = match way {
+        Way::Through(plan) => plan,
+        Way::Own(gaps) => {
+            let done = part.access(gaps).write(part.memory, part.position);
+            part.end(exchange, done.err()).await?;
+            return Ok(bytes);
+        }
     };
     let own = Own {
         from: part.position,
@@ -605,12 +641,15 @@ fn packed(memory: &Memory, from: u64, to: u64) -> Vec<u8> {
 
 /// Read to every rank's memory: how many bytes there are for this one before the end of the file. All members call; blocks in the device only.
 pub async fn read(exchange: &impl Exchange, mut part: Part<'_>) -> Result<u64> {
-    let (plan, said) = part.begin(exchange, false).await?;
+    let (way, said) = part.begin(exchange, false).await?;
     let bytes = part.memory.bytes();
-    let Some(plan) = plan else {
-        let done = part.access().read(part.memory, part.position);
-        part.end(exchange, done.err()).await?;
-        return Ok(done.unwrap_or(0));
+    let plan = match way {
+        Way::Through(plan) => plan,
+        Way::Own(gaps) => {
+            let done = part.access(gaps).read(part.memory, part.position);
+            part.end(exchange, done.err()).await?;
+            return Ok(done.unwrap_or(0));
+        }
     };
     let end = file_end(&said);
     let own = Own {
@@ -643,10 +682,23 @@ pub async fn read(exchange: &impl Exchange, mut part: Part<'_>) -> Result<u64> {
                 }
             }
         }
+        let incoming = own_parts(&part, &plan, &own, round);
+        let mine = incoming.iter().find(|(from, ..)| *from == exchange.rank()).copied();
+        // What this rank reads for itself goes straight to its place in the user's memory.
+        let is_own = |rank: usize| rank == exchange.rank();
+        if let Some((_, from, to)) = mine
+            && let Some(place) = part.memory.slice_mut(from, to)
+        {
+            pieces[exchange.rank()].copy_to(&buffer, start, place);
+        } else if let Some((_, from, _)) = mine {
+            let bytes = pieces[exchange.rank()].collect(&buffer, start);
+            part.memory.copy_in(from, &bytes);
+            rooms::give(bytes);
+        }
         let packed: Vec<(usize, Vec<u8>)> = pieces
             .iter()
             .enumerate()
-            .filter(|(_, series)| series.pieces.len() > 1)
+            .filter(|(to, series)| series.pieces.len() > 1 && !is_own(*to))
             .map(|(to, series)| (to, series.collect(&buffer, start)))
             .collect();
         let single = pieces
@@ -662,9 +714,8 @@ pub async fn read(exchange: &impl Exchange, mut part: Part<'_>) -> Result<u64> {
         let outgoing: Vec<(usize, &[u8])> = single
             .chain(packed.iter().map(|(to, bytes)| (*to, &bytes[..])))
             .collect();
-        let sends = outgoing.iter().filter(|(to, _)| *to != exchange.rank());
+        let sends = outgoing.iter().filter(|(to, _)| !is_own(*to));
         let sends: Vec<_> = sends.map(|(to, bytes)| Outgoing { to: *to, bytes }).collect();
-        let incoming = own_parts(&part, &plan, &own, round);
         let mut scattered: Vec<(u64, Vec<u8>)> = Vec::new();
         {
             let mut receives = Vec::new();
@@ -686,10 +737,6 @@ pub async fn read(exchange: &impl Exchange, mut part: Part<'_>) -> Result<u64> {
             exchange.pass(&sends, &mut receives).await?;
         }
         for (from, bytes) in &scattered {
-            part.memory.copy_in(*from, bytes);
-        }
-        let mine = incoming.iter().find(|(from, ..)| *from == exchange.rank());
-        if let (Some((_, from, _)), Some((_, bytes))) = (mine, outgoing.iter().find(|(to, _)| *to == exchange.rank())) {
             part.memory.copy_in(*from, bytes);
         }
         let packed = packed.into_iter().map(|(_, bytes)| bytes);

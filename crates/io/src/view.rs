@@ -3,6 +3,7 @@
 //! A view is a filetype that is laid from a displacement on again and again. Its bytes of data are numbered: number `p` is the *position* `p`,
 //! and lies at the *offset* `offset_of(p)` of the file. Offsets grow with positions.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -33,7 +34,9 @@ pub struct View {
     size: u64,
     /// Bytes from one filetype to the next.
     extent: u64,
-    /// Do no two positions have the same offset?
+    /// Do no two positions of one filetype have the same offset?
+    is_apart_once: bool,
+    /// ... and no two positions at all?
     is_apart: bool,
 }
 
@@ -66,6 +69,7 @@ impl View {
             }]),
             size: etype,
             extent: etype,
+            is_apart_once: true,
             is_apart: true,
         }
     }
@@ -73,8 +77,8 @@ impl View {
     /// The view of `filetype`, of which `etype` is the unit, from `displacement` on.
     ///
     /// # Errors
-    /// `MPI_ERR_ARG`: the displacement is negative, the etype empty, the filetype not made of etypes, or its displacements are negative or
-    /// decrease. `MPI_ERR_NO_MEM`: too many places.
+    /// `MPI_ERR_ARG`: the displacement is negative, the etype empty, the filetype not made of etypes. `MPI_ERR_IO`, as programs know it from ROMIO:
+    /// displacements of the filetype are negative or decrease. `MPI_ERR_NO_MEM`: too many places.
     pub fn new(displacement: i64, etype: &Type, filetype: &Type) -> Result<Self> {
         if displacement < 0 {
             return Err(fail!(Arg, "disp={displacement} is negative"));
@@ -92,24 +96,23 @@ impl View {
         }
         let list = filetype.runs()?;
         let mut before = 0;
-        let mut is_apart = true;
+        let mut is_apart_once = true;
         for pair in list.windows(2) {
             if pair[1].0 < pair[0].0 {
                 return Err(fail!(
-                    Arg,
+                    Io,
                     "the displacements of filetype decrease: {} bytes, then {}",
                     pair[0].0,
                     pair[1].0
                 ));
             }
-            is_apart &= pair[0].0 + pair[0].1 <= pair[1].0;
+            is_apart_once &= pair[0].0 + pair[0].1 <= pair[1].0;
         }
         let first = list.first().map_or(0, |run| run.0);
         if first < 0 || filetype.extent() < 0 {
-            return Err(fail!(Arg, "filetype has a negative displacement or extent"));
+            return Err(fail!(Io, "filetype has a negative displacement or extent"));
         }
         let end = list.iter().map(|run| run.0 + run.1).max().unwrap_or(0);
-        is_apart &= end - first <= filetype.extent();
         let runs = list.iter().map(|(at, length)| {
             let run = Run {
                 at: (at - first) as u64,
@@ -125,7 +128,8 @@ impl View {
             runs: runs.collect(),
             size: filetype.size() as u64,
             extent: filetype.extent() as u64,
-            is_apart,
+            is_apart_once,
+            is_apart: is_apart_once && end - first <= filetype.extent(),
         })
     }
 
@@ -134,9 +138,27 @@ impl View {
         self.etype
     }
 
-    /// Do no two positions have the same offset, so that it can be written to, and do offsets grow?
+    /// Do no two positions have the same offset, and do offsets grow?
     pub fn is_apart(&self) -> bool {
         self.is_apart
+    }
+
+    /// Can it be written to, since no filetype has a byte of the file twice? That one begins before the last one ends is no error of the view:
+    /// programs that write the first one only lay filetypes so (PnetCDF, by `MPI_Type_create_struct` of a header and a subarray).
+    pub fn is_writable(&self) -> bool {
+        self.is_apart_once
+    }
+
+    /// The view for an access of the positions before `end`: if all of these are of the first filetype, the next ones lie behind it.
+    pub fn before(&self, end: u64) -> Cow<'_, Self> {
+        if self.is_apart || !self.is_apart_once || end > self.size {
+            return Cow::Borrowed(self);
+        }
+        Cow::Owned(Self {
+            extent: self.runs.last().map_or(0, |run| run.at + run.length),
+            is_apart: true,
+            ..self.clone()
+        })
     }
 
     /// Is there no data in it at all?
@@ -283,6 +305,10 @@ impl Iterator for Pieces<'_> {
         }
         let mut piece = self.part()?;
         self.step(piece.length);
+        if self.view.runs.len() == 1 {
+            // Filetypes of one run each that touch would be contiguous.
+            return Some(piece);
+        }
         while let Some(next) = self.part()
             && next.offset == piece.offset + piece.length
         {
@@ -348,10 +374,11 @@ mod tests {
         let code = |view: Result<View>| view.expect_err("refused").code();
         assert_eq!(code(View::new(-1, &int(), &int())), 13);
         let pair = Type::derived(int().shape().repeated(2, -4).expect("small"));
-        assert_eq!(code(View::new(0, &int(), &pair)), 13);
+        assert_eq!(code(View::new(0, &int(), &pair)), 35);
         assert_eq!(code(View::new(0, &pair, &int())), 13);
         let overlapping = Type::derived(int().shape().repeated(2, 2).expect("small"));
-        assert!(!View::new(0, &int(), &overlapping).expect("can be read").is_apart());
+        let overlapping = View::new(0, &int(), &overlapping).expect("can be read");
+        assert!(!overlapping.is_apart() && !overlapping.is_writable() && !overlapping.before(4).is_apart());
     }
 
     #[test]
@@ -367,5 +394,10 @@ mod tests {
         assert_eq!(far(4).span(4, 12), 4..104);
         assert_eq!(far(0).span(4, 12), 0..104);
         assert_eq!(far(0).position_at(50), 0);
+        // The first filetype alone.
+        assert!(far(4).is_writable() && !far(4).before(9).is_apart());
+        let first = far(4).before(8).into_owned();
+        assert!(first.is_apart());
+        assert_eq!((first.span(2, 8), first.position_at(102)), (2..104, 6));
     }
 }

@@ -11,10 +11,34 @@ use crate::view::Piece;
 /// Rows of a list; what comes when it is full is not compared.
 const MOST: usize = 1 << 16;
 
-/// What one process has written, each row by a call that a number names.
+/// A call that has written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Call {
+    /// Which: below 256.
+    pub name: u8,
+    /// When, as all members count: calls of one phase have no order, those of an earlier one are over on all before one of a later begins.
+    pub phase: u32,
+}
+
+impl Call {
+    fn word(self) -> u64 {
+        u64::from(self.phase) << 8 | u64::from(self.name)
+    }
+
+    fn of(word: u64) -> Self {
+        Self {
+            name: word as u8,
+            phase: (word >> 8) as u32,
+        }
+    }
+}
+
+/// What one process has written, each row by a call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Written {
-    lists: Vec<(u64, Rows)>,
+    lists: Vec<(Call, Rows)>,
+    /// In all lists.
+    rows: usize,
 }
 
 /// Bytes that two processes have written.
@@ -22,8 +46,16 @@ pub struct Written {
 pub struct Conflict {
     /// Which.
     pub bytes: Range<u64>,
-    /// The ranks in their order, and the numbers of their calls.
-    pub by: [(usize, u64); 2],
+    /// The ranks in their order, and their calls.
+    pub by: [(usize, Call); 2],
+}
+
+impl Conflict {
+    /// Was one over before the other began?
+    pub fn is_ordered(&self) -> bool {
+        let [(_, one), (_, other)] = self.by;
+        one.phase != other.phase
+    }
 }
 
 /// A row as others are told: the call, and the row.
@@ -31,22 +63,29 @@ type Entry = [u64; 5];
 
 impl Written {
     /// `call` has written these.
-    pub fn add(&mut self, call: u64, pieces: impl Iterator<Item = Piece>) {
-        let rows: usize = self.lists.iter().map(|(_, rows)| rows.len()).sum();
-        if rows >= MOST {
+    pub fn add(&mut self, call: Call, pieces: impl Iterator<Item = Piece>) {
+        if self.rows >= MOST {
             return;
         }
-        let at = self.lists.iter().position(|(one, _)| *one == call).unwrap_or_else(|| {
-            self.lists.push((call, Rows::default()));
-            self.lists.len() - 1
-        });
+        // Phases only grow.
+        let of_phase = self.lists.iter().rev().take_while(|(one, _)| one.phase == call.phase);
+        let behind = of_phase.map(|(one, _)| *one).position(|one| one == call);
+        let at = match behind {
+            Some(behind) => self.lists.len() - 1 - behind,
+            None => {
+                self.lists.push((call, Rows::default()));
+                self.lists.len() - 1
+            }
+        };
         let list = &mut self.lists[at].1;
+        let before = self.rows - list.len();
         for piece in pieces {
             list.push(piece.offset, piece.length);
-            if rows + list.len() >= 2 * MOST {
-                return;
+            if before + list.len() >= 2 * MOST {
+                break;
             }
         }
+        self.rows = before + list.len();
     }
 
     fn entries(&self) -> Vec<Entry> {
@@ -54,7 +93,7 @@ impl Written {
         for (call, rows) in &self.lists {
             all.extend(rows.iter().map(|row| {
                 let [offset, length, stride, count] = row.words();
-                [*call, offset, length, stride, count]
+                [call.word(), offset, length, stride, count]
             }));
         }
         all.sort_unstable_by_key(|entry| entry[1]);
@@ -66,8 +105,14 @@ fn row_of(entry: &Entry) -> Option<Row> {
     Row::of([entry[1], entry[2], entry[3], entry[4]])
 }
 
-/// Bytes that an entry of both lists has, which are in the order of their offsets; with the calls.
-fn common(own: &[Entry], theirs: &[Entry]) -> Option<(Range<u64>, u64, u64)> {
+/// Bytes that an entry of both lists has, which are in the order of their offsets; with the calls. Best of calls without an order.
+fn conflicting(own: &[Entry], theirs: &[Entry]) -> Option<(Range<u64>, u64, u64)> {
+    let unordered = common(own, theirs, |one, other| Call::of(one).phase == Call::of(other).phase);
+    unordered.or_else(|| common(own, theirs, |_, _| true))
+}
+
+/// The first bytes that both have, of calls that `counts` is true of.
+fn common(own: &[Entry], theirs: &[Entry], counts: impl Fn(u64, u64) -> bool) -> Option<(Range<u64>, u64, u64)> {
     let rows: Vec<Row> = theirs.iter().map_while(row_of).collect();
     // The furthest end so far.
     let mut end = 0;
@@ -87,7 +132,9 @@ fn common(own: &[Entry], theirs: &[Entry]) -> Option<(Range<u64>, u64, u64)> {
             .skip(first)
             .take_while(|(_, other)| other.start() < row.end())
         {
-            if let Some(bytes) = row.common(other) {
+            if counts(entry[0], theirs[at][0])
+                && let Some(bytes) = row.common(other)
+            {
                 return Some((bytes, entry[0], theirs[at][0]));
             }
         }
@@ -123,20 +170,30 @@ pub async fn conflict(exchange: &impl Exchange, written: &Written) -> Result<Opt
             .iter()
             .map(|bytes| u64::from_ne_bytes(*bytes))
             .collect();
-        found = found.or_else(|| common(&own, words.as_chunks().0).map(|found| (from, found)));
+        let with_this = conflicting(&own, words.as_chunks().0).map(|found| (from, found));
+        found = match (found, with_this) {
+            (Some(before), Some(now)) if is_ordered(&before) && !is_ordered(&now) => Some(now),
+            (before, now) => before.or(now),
+        };
     }
     let said = match &found {
         Some((other, (bytes, call, theirs))) => [1, bytes.start, bytes.end, *call, *other as u64, *theirs],
         None => [0; 6],
     };
     let all = exchange.gather(said).await?;
-    let first = all.iter().position(|said| said[0] != 0);
-    Ok(first.map(|rank| {
-        let [_, start, end, call, other, theirs] = all[rank];
-        let mut by = [(rank, call), (other as usize, theirs)];
-        by.sort_unstable();
+    let conflicts = (0..).zip(&all).filter(|(_, said)| said[0] != 0).map(|(rank, said)| {
+        let [_, start, end, call, other, theirs] = *said;
+        let mut by = [(rank, Call::of(call)), (other as usize, Call::of(theirs))];
+        by.sort_unstable_by_key(|(rank, _)| *rank);
         Conflict { bytes: start..end, by }
-    }))
+    });
+    // Of the first rank, best one without an order.
+    Ok(conflicts.min_by_key(Conflict::is_ordered))
+}
+
+/// Was one of these calls over before the other began?
+fn is_ordered((_, (_, one, other)): &(usize, (Range<u64>, u64, u64))) -> bool {
+    Call::of(*one).phase != Call::of(*other).phase
 }
 
 #[cfg(test)]
@@ -150,7 +207,7 @@ mod tests {
             length,
             position: 0,
         };
-        written.add(7, pieces.iter().map(piece));
+        written.add(Call { name: 7, phase: 3 }, pieces.iter().map(piece));
         written.entries()
     }
 
@@ -160,8 +217,8 @@ mod tests {
             written(&(0..count).map(|at| (from + at * stride, length)).collect::<Vec<_>>())
         };
         let meet = |one: &[Entry], other: &[Entry]| {
-            let there = common(one, other).map(|(bytes, ..)| bytes);
-            let back = common(other, one).map(|(bytes, ..)| bytes);
+            let there = conflicting(one, other).map(|(bytes, ..)| bytes);
+            let back = conflicting(other, one).map(|(bytes, ..)| bytes);
             assert_eq!(there.is_some(), back.is_some());
             there
         };
@@ -180,6 +237,29 @@ mod tests {
     }
 
     #[test]
+    fn calls_without_an_order_are_found_first() {
+        let piece = |offset| Piece {
+            offset,
+            length: 4,
+            position: 0,
+        };
+        let call = |phase| Call { name: 200, phase };
+        let (mut one, mut other) = (Written::default(), Written::default());
+        for phase in 1..4 {
+            one.add(call(phase), [piece(100 * u64::from(phase))].into_iter());
+        }
+        // Bytes 100 in another phase, bytes 300 in the same.
+        other.add(call(2), [piece(100)].into_iter());
+        let found = conflicting(&one.entries(), &other.entries())
+            .map(|(bytes, one, other)| (bytes, Call::of(one), Call::of(other)));
+        assert_eq!(found, Some((100..104, call(1), call(2))));
+        other.add(call(3), [piece(302)].into_iter());
+        let found = conflicting(&one.entries(), &other.entries())
+            .map(|(bytes, one, other)| (bytes, Call::of(one), Call::of(other)));
+        assert_eq!(found, Some((302..304, call(3), call(3))));
+    }
+
+    #[test]
     fn a_full_list_takes_no_more() {
         let mut list = Written::default();
         let odd = |at: u64| Piece {
@@ -187,9 +267,9 @@ mod tests {
             length: 1 + at % 2,
             position: 0,
         };
-        list.add(1, (0..10 * MOST as u64).map(odd));
+        list.add(Call::default(), (0..10 * MOST as u64).map(odd));
         let before = list.clone();
-        list.add(1, (0..10).map(odd));
+        list.add(Call::default(), (0..10).map(odd));
         assert!(list == before && list.entries().len() <= 2 * MOST);
     }
 }

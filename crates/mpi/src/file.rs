@@ -100,6 +100,8 @@ pub struct File {
     is_atomic: AtomicBool,
     /// What this process has written since all have synchronised the file, outside atomic mode, where programs are checked.
     written: Mutex<Written>,
+    /// Has it told of such bytes, which members have written one after the other?
+    has_told: AtomicBool,
     /// A split collective access under way.
     split: Mutex<Option<Split>>,
     /// Calls that members have made together.

@@ -1,7 +1,7 @@
 //! How accesses to files go, as `isthmus info --protocols` says.
 
 use isthmus_io::hints::Hints;
-use isthmus_io::two_phase::{LONG, usual_aggregators};
+use isthmus_io::two_phase::{DENSE, LONG_READ, LONG_WRITE, usual_aggregators};
 use isthmus_io::{OFFLOADED, independent};
 
 use crate::show;
@@ -9,7 +9,8 @@ use crate::show;
 /// The rows: which access, and how it is made, in a job of so many ranks on this node.
 pub(super) fn rows(ranks: u32) -> Vec<Vec<String>> {
     let hints = Hints::default();
-    let (long, buffer) = (show::bytes(LONG), show::bytes(hints.cb_buffer));
+    let (read, write) = (show::bytes(LONG_READ), show::bytes(LONG_WRITE));
+    let buffer = show::bytes(hints.cb_buffer);
     let row = |access: String, how: String| vec![access, how];
     vec![
         row("of one rank, in a row".to_owned(), "pread, pwrite".to_owned()),
@@ -22,13 +23,14 @@ pub(super) fn rows(ranks: u32) -> Vec<Vec<String>> {
             ),
         ),
         row(
-            format!("of all ranks, pieces of {long} and more, or apart"),
+            format!("of all ranks, pieces of {read} (reads) or {write} (writes) and more, or apart"),
             "each rank its own".to_owned(),
         ),
         row(
             "of all ranks, shorter pieces in turn".to_owned(),
             format!(
-                "through {} of {ranks} ranks (cb_nodes, or stripes of the file), {buffer} at a time (cb_buffer_size)",
+                "reads each rank its own with what lies between, if that is at most {} times as much; others through {} of {ranks} ranks (cb_nodes, or stripes of the file), {buffer} at a time (cb_buffer_size)",
+                DENSE - 1,
                 usual_aggregators(ranks as usize, 1)
             ),
         ),
@@ -48,7 +50,8 @@ mod tests {
     #[test]
     fn the_number_of_aggregators_is_told() {
         let rows = super::rows(8);
-        assert!(rows.iter().any(|row| row[1].starts_with("through 2 of 8 ranks")));
-        assert!(rows.iter().any(|row| row[0].contains("pieces of 16")));
+        assert!(rows.iter().any(|row| row[1].contains("through 2 of 8 ranks")));
+        let long = format!("pieces of {}", super::show::bytes(super::LONG_READ));
+        assert!(rows.iter().any(|row| row[0].contains(&long)));
     }
 }

@@ -57,6 +57,7 @@ fn what_is_written_is_read_and_nothing_else_changes() {
                 file: &file,
                 view: &view,
                 hints: &hints,
+                gaps: choice,
                 locked: choice == Choice::Disable,
             };
             let mut elements = [0_u8; 60];
@@ -93,6 +94,7 @@ fn an_error_says_why() {
         file: &file,
         view: &view,
         hints: &hints,
+        gaps: Choice::Automatic,
         locked: false,
     };
     let failure = access.write(&Memory::owned(vec![1; 40]), 0).expect_err("full");
@@ -123,14 +125,12 @@ fn long_places_of_memory_go_by_lists() {
     for plan in ["", "short=700,eintr=3"] {
         for view in [View::contiguous(3, 1), view()] {
             let file = Fault::new(file("lists"), Plan::parse(plan).expect("good"));
-            let hints = Hints {
-                ds_read: Choice::Disable,
-                ..Hints::default()
-            };
+            let hints = Hints::default();
             let access = Access {
                 file: &file,
                 view: &view,
                 hints: &hints,
+                gaps: Choice::Disable,
                 locked: false,
             };
             let mut elements: Vec<u8> = (0..45_000_u32).map(|at| (at / 7 % 251) as u8).collect();

@@ -145,14 +145,18 @@ impl Series {
     /// The bytes of the pieces, out of a buffer that begins at an offset of the file.
     pub fn collect(&self, buffer: &[u8], start: u64) -> Vec<u8> {
         let mut bytes = rooms::take(self.bytes as usize);
-        let mut rest = &mut bytes[..];
+        self.copy_to(buffer, start, &mut bytes);
+        bytes
+    }
+
+    /// The same, to a place that has room for them.
+    pub fn copy_to(&self, buffer: &[u8], start: u64, mut place: &mut [u8]) {
         for (offset, length) in &self.pieces {
             let (at, length) = ((offset - start) as usize, *length as usize);
-            let (here, behind) = rest.split_at_mut(length);
+            let (here, behind) = place.split_at_mut(length);
             here.copy_from_slice(&buffer[at..at + length]);
-            rest = behind;
+            place = behind;
         }
-        bytes
     }
 }
 

@@ -20,6 +20,7 @@ use crate::posix::{Create, How, Posix};
 /// Ranks that are threads: each pair has a channel.
 struct Threads {
     rank: usize,
+    nodes: u32,
     sends: Vec<Sender<Vec<u8>>>,
     receives: Vec<Receiver<Vec<u8>>>,
 }
@@ -34,7 +35,7 @@ impl Exchange for Threads {
     }
 
     fn node_of(&self, rank: usize) -> u32 {
-        rank as u32 % 2
+        rank as u32 % self.nodes
     }
 
     async fn gather<const N: usize>(&self, own: [u64; N]) -> Result<Vec<[u64; N]>> {
@@ -67,6 +68,7 @@ fn group(size: usize) -> Vec<Threads> {
     let mut ranks: Vec<Threads> = (0..size)
         .map(|rank| Threads {
             rank,
+            nodes: 2,
             sends: Vec::new(),
             receives: Vec::new(),
         })
@@ -175,6 +177,38 @@ fn every_rank_writes_and_reads_its_own() {
             assert!(back[got..].iter().all(|byte| *byte == 0));
         });
     }
+}
+
+#[test]
+fn on_one_node_long_pieces_and_dense_reads_are_each_ranks_own() {
+    let way = |nodes, ranks, piece: u64, writes| {
+        let members = group(ranks).into_iter().map(|member| Threads { nodes, ..member });
+        let members: Vec<_> = members.collect();
+        let step = ranks as u64 * piece;
+        let said: Vec<Said> = (0..ranks as u64)
+            .map(|rank| {
+                let mut said = [0; 10];
+                said[FIRST] = rank * piece;
+                said[END] = rank * piece + 99 * step + piece;
+                (said[PIECE], said[BYTES]) = (piece, 100 * piece);
+                (said[BUFFER], said[UNIT]) = (1 << 20, 1);
+                said
+            })
+            .collect();
+        match Way::of(&members[0], &said, writes) {
+            Way::Own(gaps) => Some(gaps),
+            Way::Through(_) => None,
+        }
+    };
+    assert_eq!(way(1, 4, LONG_READ, false), Some(Choice::Disable));
+    assert_eq!(way(1, 4, LONG_WRITE, true), Some(Choice::Disable));
+    assert_eq!(way(1, 4, LONG_WRITE - 1, true), None);
+    // Gaps as long as the pieces, or three times as long.
+    assert_eq!(way(1, 2, 64, false), Some(Choice::Enable));
+    assert_eq!(way(1, 4, 64, false), None);
+    assert_eq!(way(1, 2, 64, true), None);
+    // Ranks of several nodes do not share the pages.
+    assert_eq!(way(2, 4, LONG_WRITE, false), None);
 }
 
 #[test]

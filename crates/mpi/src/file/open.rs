@@ -266,6 +266,7 @@ fn finish(
             shared,
             is_atomic: AtomicBool::new(false),
             written: Mutex::default(),
+            has_told: AtomicBool::new(false),
             split: Mutex::default(),
             calls: AtomicU32::new(1),
             errhandler: Mutex::new(errhandler::for_new_files()?),

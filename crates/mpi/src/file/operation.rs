@@ -58,16 +58,19 @@ impl Access {
 
     fn run_alone(self) -> (Ended, Back) {
         let hints = self.file.hints();
+        let view = self.seen.view.before(self.position + self.memory.bytes());
         let access = isthmus_io::independent::Access {
             file: &*self.file.backend,
-            view: &self.seen.view,
+            view: &view,
             hints: &hints,
+            gaps: hints.ds_read,
             locked: self.file.locks(),
         };
         let done = match self.writes {
             true => access.write(&self.memory, self.position).map(|()| {
                 let bytes = self.memory.bytes();
-                self.file.record(self.call, &self.seen.view, self.position, bytes);
+                self.file
+                    .record(self.call, self.file.phase(), &view, self.position, bytes);
                 bytes
             }),
             false => access.read(&self.memory, self.position),
@@ -85,6 +88,7 @@ impl Access {
         writes: bool,
         call: &'static str,
     ) -> (impl Future<Output = Ended> + Send + 'static, Back) {
+        let phase = file.phase().wrapping_add(1);
         let exchange = file.meet();
         let (refused, access) = match access {
             Ok(access) => (None, access),
@@ -117,10 +121,11 @@ impl Access {
                 return (Err(error), memory);
             }
             let hints = file.hints();
+            let view = seen.view.before(position + memory.bytes());
             let part = Part {
                 file: &*file.backend,
                 path: &file.path,
-                view: &seen.view,
+                view: &view,
                 hints: &hints,
                 memory: &memory,
                 position,
@@ -130,7 +135,7 @@ impl Access {
             let done = match writes {
                 true => two_phase::write(&exchange, part)
                     .await
-                    .inspect(|bytes| file.record(call, &seen.view, position, *bytes)),
+                    .inspect(|bytes| file.record(call, phase, &view, position, *bytes)),
                 false => two_phase::read(&exchange, part).await,
             };
             (done, memory)

@@ -134,9 +134,9 @@ pub fn file_set_view(
             disp => disp,
         };
         let seen = Seen::of(disp, etype.resolve("etype")?, filetype.resolve("filetype")?, datarep)?;
-        if !seen.view.is_apart() && !fh.is(mode::RDONLY) {
+        if !seen.view.is_writable() && !fh.is(mode::RDONLY) {
             return Err(fail!(
-                Arg,
+                Io,
                 "filetype has places that overlap, and {} was opened to be written to",
                 fh.path
             ));
