@@ -41,6 +41,8 @@ pub enum Tool {
     OpenMpiPrograms,
     /// mpi4py as Debian has it, for its own Python and Open MPI.
     DebianMpi4py,
+    /// Libraries for files, and h5py, that Debian has built for Open MPI.
+    OpenMpiFiles,
     /// Slurm's daemons and commands.
     Slurm,
     /// An emulator of whole machines.
@@ -71,6 +73,7 @@ impl Tool {
             Self::OpenMpi => "Open MPI",
             Self::OpenMpiPrograms => "HPC Challenge and NetPIPE for Open MPI",
             Self::DebianMpi4py => "Debian's mpi4py",
+            Self::OpenMpiFiles => "HDF5, netCDF, PnetCDF and h5py for Open MPI",
             Self::Slurm => "Slurm",
             Self::Qemu => "qemu for x86",
             Self::Headers => "the headers of a Linux kernel",
@@ -96,6 +99,12 @@ impl Tool {
             Self::OpenMpi => &["libopenmpi-dev", "openmpi-bin"],
             Self::OpenMpiPrograms => &["hpcc", "netpipe-openmpi"],
             Self::DebianMpi4py => &["python3-mpi4py"],
+            Self::OpenMpiFiles => &[
+                "libhdf5-openmpi-dev",
+                "libnetcdf-mpi-dev",
+                "libpnetcdf-dev",
+                "python3-h5py-mpi",
+            ],
             Self::Slurm => &[
                 "slurmctld",
                 "slurmd",
@@ -139,6 +148,15 @@ impl Tool {
             Self::OpenMpiPrograms => found("hpcc") && found("NPopenmpi"),
             Self::OpenMpi => found("mpicc.openmpi") && has_library("libmpi_cxx.so.40"),
             Self::DebianMpi4py => Path::new("/usr/lib/python3/dist-packages/mpi4py").exists(),
+            Self::OpenMpiFiles => {
+                let files = [
+                    "/usr/include/hdf5/openmpi/hdf5.h",
+                    "/usr/lib/x86_64-linux-gnu/netcdf/mpi/include/netcdf_par.h",
+                    "/usr/include/pnetcdf.h",
+                    "/usr/lib/python3/dist-packages/h5py/_debian_h5py_mpi",
+                ];
+                files.into_iter().all(|file| Path::new(file).exists())
+            }
             Self::Slurm => ["munged", "slurmctld", "slurmd", "srun"].into_iter().all(found),
             Self::Qemu => found(kmod::QEMU),
             Self::Headers => found("make") && found("gcc") && kmod::newest().is_some(),

@@ -1,5 +1,5 @@
-//! HDF5, as Debian built it for MPICH: a program that knows MPICH's header writes and reads one file from several ranks, on our
-//! `libmpi.so.12`. (Debian's PnetCDF is built for Open MPI.)
+//! Libraries for files, as Debian built them: programs that know the header of another MPI library write and read one file from several ranks.
+//! HDF5 for MPICH runs on our `libmpi.so.12`; HDF5, netCDF-4, PnetCDF and h5py for Open MPI run on our `libmpi.so.40`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,6 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 use super::super::suite::Suite;
+use super::openmpi::WRAPPER;
 use super::{INSTALL, RUN, folder, mpiexec};
 use crate::process::{quiet, root};
 use crate::tools::{self, Tool};
@@ -17,8 +18,53 @@ const HEADERS: [&str; 2] = ["libmpich-dev", "libhdf5-mpich-dev"];
 /// The program, and what it is linked with.
 const PROGRAM: (&str, &str) = ("hdf5", "libhdf5_mpich.so.103");
 
-/// The program, on 1 to 4 ranks.
+/// Programs for Open MPI: where their headers are, and what they are linked with.
+const FOR_OPEN_MPI: [(&str, &str, &str); 3] = [
+    ("hdf5", "/usr/include/hdf5/openmpi", "libhdf5_openmpi.so.103"),
+    (
+        "netcdf",
+        "/usr/lib/x86_64-linux-gnu/netcdf/mpi/include",
+        "libnetcdf_mpi.so.19",
+    ),
+    ("pnetcdf", "/usr/include", "libpnetcdf.so"),
+];
+
+/// Debian's own, which its packages of modules belong to.
+const PYTHON: &str = "/usr/bin/python3";
+
+/// The programs, on 1 to 4 ranks.
 pub fn run(suite: &mut Suite, prefix: &Path) {
+    for_mpich(suite, prefix);
+    let name = "HDF5, netCDF and PnetCDF for Open MPI install";
+    if !Path::new("/etc/debian_version").exists() || std::env::consts::ARCH != "x86_64" {
+        suite.skip(name, "Debian's packages for x86-64 are what is tested");
+        return;
+    }
+    if suite.step(name, || tools::need(&[Tool::OpenMpi, Tool::OpenMpiFiles])) {
+        for_open_mpi(suite, prefix);
+    }
+}
+
+fn for_open_mpi(suite: &mut Suite, prefix: &Path) {
+    for (name, headers, library) in FOR_OPEN_MPI {
+        suite.step(&format!("a file of {library} from 1 to 4 ranks"), || {
+            let folder = folder("openmpi-files");
+            std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+            let program = folder.join(name);
+            let mut compile = Command::new(WRAPPER);
+            compile.args(["-O1", "-Wall", "-o"]).arg(&program).arg(source(name));
+            quiet(compile.arg("-I").arg(headers).arg(format!("-l:{library}")), RUN)?;
+            (1..=4).try_for_each(|ranks| write_and_read(prefix, &[&program], &program, ranks))
+        });
+    }
+    suite.step("a file of Debian's h5py from 1 to 4 ranks", || {
+        let script = root().join("tests/files/h5py_together.py");
+        let file = folder("openmpi-files").join("h5py");
+        (1..=4).try_for_each(|ranks| write_and_read(prefix, &[Path::new(PYTHON), &script], &file, ranks))
+    });
+}
+
+fn for_mpich(suite: &mut Suite, prefix: &Path) {
     let mut headers = None;
     if !suite.step("HDF5 for MPICH installs", || {
         tools::need(&[Tool::C, Tool::ParallelFiles])?;
@@ -31,7 +77,7 @@ pub fn run(suite: &mut Suite, prefix: &Path) {
     let (name, library) = PROGRAM;
     suite.step(&format!("a file of {library} from 1 to 4 ranks"), || {
         let program = compiled(&headers, prefix, name, library)?;
-        (1..=4).try_for_each(|ranks| write_and_read(prefix, &program, ranks))
+        (1..=4).try_for_each(|ranks| write_and_read(prefix, &[&program], &program, ranks))
     });
 }
 
@@ -65,7 +111,7 @@ fn compiled(headers: &Path, prefix: &Path, name: &str, library: &str) -> Result<
     let mpich = include.join("x86_64-linux-gnu/mpich");
     let mut compile = Command::new("cc");
     compile.args(["-O1", "-Wall", "-o"]).arg(&program);
-    compile.arg(root().join("tests/files").join(name).with_extension("c"));
+    compile.arg(source(name));
     for folder in [include.clone(), include.join("hdf5/mpich"), mpich] {
         compile.arg("-I").arg(folder);
     }
@@ -75,10 +121,15 @@ fn compiled(headers: &Path, prefix: &Path, name: &str, library: &str) -> Result<
     Ok(program)
 }
 
-fn write_and_read(prefix: &Path, program: &Path, ranks: usize) -> Result<()> {
-    let file = program.with_extension("data");
+fn source(name: &str) -> PathBuf {
+    root().join("tests/files").join(name).with_extension("c")
+}
+
+/// Run the command, which is told of a file beside `near`.
+fn write_and_read(prefix: &Path, command: &[&Path], near: &Path, ranks: usize) -> Result<()> {
+    let file = near.with_extension("data");
     let mut run = mpiexec(prefix, ranks);
-    run.arg(program).arg(&file);
+    run.args(command).arg(&file);
     run.env("LD_LIBRARY_PATH", prefix.join("lib"));
     let said = quiet(&mut run, RUN)?;
     // It is there only if the program failed in between.

@@ -157,7 +157,8 @@ fn made_folder() -> Result<PathBuf> {
     Ok(folder)
 }
 
-const WRAPPER: &str = "/usr/bin/mpicc.openmpi";
+/// Its C compiler.
+pub const WRAPPER: &str = "/usr/bin/mpicc.openmpi";
 
 fn compiled(wrapper: impl AsRef<OsStr>, source: &Path, options: &[&str]) -> Result<PathBuf> {
     let folder = made_folder()?;
