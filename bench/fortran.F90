@@ -52,8 +52,8 @@ program fortran
     call by_f08(short, 1, 5000)
     times(3, i) = stop_of(5000)
   end do
-  if (rank == 0) print '(a,3(a,f8.4))', '8 B, half round trip in us:', '  C', median(times(1, :)), '  mpif.h', median(times(2, :)), &
-    '  mpi_f08', median(times(3, :))
+  if (rank == 0) print '(a,3(a,f8.4))', '8 B, half round trip in us:', '  C', median(times(1, :)), &
+    '  mpif.h', median(times(2, :)), '  mpi_f08', median(times(3, :))
   do k = 7, 19, 3
     n = 2**k
     turns = max(4, 400000 / n)
@@ -69,8 +69,9 @@ program fortran
       call by_section(long(::2), n, turns)
       times(2, i) = stop_of(turns)
     end do
-    if (rank == 0) print '(i8,a,2(a,f10.3),a,f6.3)', 8 * n, ' B in every second double, in us:', '  C, a vector', median(times(1, :blocks / 4)), &
-      '  mpi_f08, a section', median(times(2, :blocks / 4)), '  ratio', median(times(1, :blocks / 4) / times(2, :blocks / 4))
+    if (rank == 0) print '(i8,a,2(a,f10.3),a,f6.3)', 8 * n, ' B in every second double, in us:', &
+      '  C, a vector', median(times(1, :blocks / 4)), '  mpi_f08, a section', median(times(2, :blocks / 4)), &
+      '  ratio', median(times(1, :blocks / 4) / times(2, :blocks / 4))
     call MPI_Type_free(stripes)
     deallocate (long)
   end do
