@@ -149,7 +149,7 @@ static SECTION described(const STRIDED *section, MPI_Count count, MPI_Datatype d
 }
 
 /* Datatypes that were made of predefined ones for the last few shapes of sections. The thread that makes the first one has them alone. A program frees no
- * predefined datatype, so its handle always means the same. MPI_Finalize frees those that are left, by an attribute of MPI_COMM_SELF. */
+ * predefined datatype, so its handle always means the same. In MPI_Finalize an attribute of MPI_COMM_SELF frees the remaining ones. */
 enum { REMEMBERED = 8 };
 static struct remembered { STRIDED section; MPI_Count count; MPI_Datatype of, made; } remembered[REMEMBERED];
 static int remembered_number, remembered_next, remembered_state;
@@ -172,7 +172,7 @@ static int forget(MPI_Comm comm, int key, void *value, void *extra) {
     return MPI_SUCCESS;
 }
 
-/* May this thread use them? States: 0 nobody does, 1 being claimed, 2 claimed, 3 never again. */
+/* May this thread use them? States: 0 no thread does, 1 being claimed, 2 claimed, 3 never again. */
 static int remembers(void) {
     int state = __atomic_load_n(&remembered_state, __ATOMIC_ACQUIRE), key, is_initialized = 0, expected = 0;
     if (state == 2) return pthread_equal(remembered_by, pthread_self());
