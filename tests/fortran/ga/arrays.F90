@@ -109,6 +109,16 @@ program arrays
   call is(2 * matmul(a, b), 'ga_dgemm')
   call ga_dgemm('t', 'n', 8, 8, 8, 1d0, g_a, g_b, 0d0, g_c)
   call is(matmul(transpose(a), b), 'ga_dgemm, of a transpose')
+  ! A handle knows its dimensions before it has memory.
+  g_d = ga_create_handle()
+  call ga_set_data(g_d, 2, [8, 6], MT_DBL)
+  call check(ga_ndim(g_d) == 2, 'ga_ndim of a handle without memory')
+  call ga_set_chunk(g_d, [8, 1])
+  ok = ga_allocate(g_d)
+  call ga_set_ghost_corner_flag(g_d, .true.)
+  call nga_distribution(g_d, 0, lo, hi)
+  call check(ok .and. ga_ndim(g_d) == 2 .and. lo(1) == 1 .and. hi(1) == 8, 'ga_set_chunk')
+  ok = ga_destroy(g_d)
   call ga_zero(g_c)
   call ga_matmul_patch('n', 't', 1d0, 0d0, g_a, 1, 3, 2, 5, g_b, 2, 4, 1, 4, g_c, 1, 3, 1, 3)
   c = 0
