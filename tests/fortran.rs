@@ -29,6 +29,12 @@ fn main() -> ExitCode {
     trials.push(trial("every_procedure_in_f08", allowed, || {
         every("F08", &["-DF08", "-DF08 -DLARGE"])
     }));
+    for (bytes, ranks) in [("4", "1"), ("4", "2"), ("4", "4"), ("8", "1"), ("8", "4")] {
+        let title = format!("global_arrays_with_integers_of_{bytes}_bytes_on_{ranks}");
+        let test = move || global_arrays(bytes, ranks).map_err(|error| format!("{error:#}").into());
+        let ignored = allowed.is_err();
+        trials.push(Trial::test(title, test).with_ignored_flag(ignored));
+    }
     match programs() {
         Ok(programs) => trials.extend(programs.into_iter().map(|(source, ranks)| {
             let title = format!("{source} on {ranks}");
@@ -207,6 +213,32 @@ fn name_of(symbol: &str) -> String {
         .iter()
         .fold(name, |name, suffix| name.trim_end_matches(suffix));
     name.to_owned()
+}
+
+/// The interface of Global Arrays, for INTEGERs of so many bytes: mpifort refuses those of 8, which only Global Arrays have.
+fn global_arrays(bytes: &str, ranks: &str) -> Result<()> {
+    let program = scratch("fortran")?.join(format!("arrays.{bytes}.{ranks}"));
+    let (flags, libraries) = match bytes {
+        "4" => ("", "-lga_fortran"),
+        _ => ("-fdefault-integer-8", "-lga_fortran_i8"),
+    };
+    let include = format!("-I{}", prefix().join("include").display());
+    let lib = prefix().join("lib");
+    Run::program("gfortran")
+        .words("-O1 -g -w -fallow-argument-mismatch -ffree-line-length-none")
+        .words(flags)
+        .arg(include)
+        .arg("-o")
+        .arg(&program)
+        .arg(folder().join("fortran/ga/arrays.F90"))
+        .arg(format!("-L{}", lib.display()))
+        .arg(format!("-Wl,-rpath,{}", lib.display()))
+        .words(libraries)
+        .words("-lga -larmci -lmpifort_abi -lmpi_abi")
+        .succeed()?;
+    let said = Run::mpiexec("-n").words(ranks).arg(program).succeed()?.out;
+    ensure!(said.contains("right"), "{said}");
+    Ok(())
 }
 
 /// An option that puts other modules before ours.

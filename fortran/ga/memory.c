@@ -66,12 +66,14 @@ LOGICAL ma_get_index_(INTEGER *handle, INDEX *index) {
 LOGICAL ma_allocate_heap_(INTEGER *type, INTEGER *count, char *name, INTEGER *handle, size_t name_length) {
     Integer made = 0;
     TEXT(name);
-    return remember(MA_allocate_heap(counted(*type), *count, c_name, &made), handle, made, *type);
+    Boolean is_made = MA_allocate_heap(counted(*type), *count, c_name, &made);
+    return remember(is_made, handle, made, *type);
 }
 LOGICAL ma_push_stack_(INTEGER *type, INTEGER *count, char *name, INTEGER *handle, size_t name_length) {
     Integer made = 0;
     TEXT(name);
-    return remember(MA_push_stack(counted(*type), *count, c_name, &made), handle, made, *type);
+    Boolean is_made = MA_push_stack(counted(*type), *count, c_name, &made);
+    return remember(is_made, handle, made, *type);
 }
 LOGICAL ma_alloc_get_(INTEGER *type, INTEGER *count, char *name, INTEGER *handle, INDEX *index, size_t name_length) {
     return ma_allocate_heap_(type, count, name, handle, name_length) && ma_get_index_(handle, index);

@@ -31,6 +31,11 @@ BOTH(LOGICAL, get_debug)(void) { return GA_Get_debug() != 0; }
 BOTH(double, wtime)(void) { return GA_Wtime(); }
 BOTH(double, timer)(void) { return GA_Wtime(); }
 BOTH(double, rand)(INTEGER *seed) { return GA_Rand((int)*seed); }
+/* Programs find this generator in version 5.9's library; one of their own comes before it. */
+__attribute__((weak)) double drand_(INTEGER *seed) {
+    if (*seed != 0) srandom((unsigned)*seed);
+    return (double)random() / 2147483648.0;
+}
 BOTH(LOGICAL, uses_ma)(void) { return GA_Uses_ma() != 0; }
 BOTH(INTEGER, inquire_memory)(void) { return (INTEGER)GA_Inquire_memory(); }
 BOTH(LOGICAL, memory_limited)(void) { return GA_Memory_limited() != 0; }

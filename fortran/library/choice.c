@@ -226,13 +226,13 @@ CHOICE(alltoallw)(DESCRIPTOR *sendbuf, int *sendcounts, int *sdispls, FINT *send
     int code;
     SECTION c_sendbuf = whole(sendbuf, 1, 0);
     SECTION c_recvbuf = whole(recvbuf, 1, 1);
-    MPI_Datatype *c_sendtypes = datatypes_in(sendtypes, c_sendbuf.address == MPI_IN_PLACE ? 0 : peers(comm_in(*comm)), 0);
-    MPI_Datatype *c_recvtypes = datatypes_in(recvtypes, peers(comm_in(*comm)), 0);
+    MPI_Datatype *c_sendtypes = datatypes_in(sendtypes, c_sendbuf.address == MPI_IN_PLACE ? 0 : peers(comm_in(*comm)));
+    MPI_Datatype *c_recvtypes = datatypes_in(recvtypes, peers(comm_in(*comm)));
     code = C(MPI_Alltoallw)(c_sendbuf.address, sendcounts, sdispls, c_sendtypes, c_recvbuf.address, recvcounts, rdispls, c_recvtypes, comm_in(*comm));
     done(&c_sendbuf);
     done(&c_recvbuf);
-    datatypes_done(c_sendtypes, 0);
-    datatypes_done(c_recvtypes, 0);
+    datatypes_done(c_sendtypes);
+    datatypes_done(c_recvtypes);
     if (ierror) *ierror = code;
 }
 
@@ -240,13 +240,13 @@ CHOICE_LARGE(alltoallw_c, alltoallw)(DESCRIPTOR *sendbuf, MPI_Count *sendcounts,
     int code;
     SECTION c_sendbuf = whole(sendbuf, 1, 0);
     SECTION c_recvbuf = whole(recvbuf, 1, 1);
-    MPI_Datatype *c_sendtypes = datatypes_in(sendtypes, c_sendbuf.address == MPI_IN_PLACE ? 0 : peers(comm_in(*comm)), 0);
-    MPI_Datatype *c_recvtypes = datatypes_in(recvtypes, peers(comm_in(*comm)), 0);
+    MPI_Datatype *c_sendtypes = datatypes_in(sendtypes, c_sendbuf.address == MPI_IN_PLACE ? 0 : peers(comm_in(*comm)));
+    MPI_Datatype *c_recvtypes = datatypes_in(recvtypes, peers(comm_in(*comm)));
     code = C(MPI_Alltoallw_c)(c_sendbuf.address, sendcounts, sdispls, c_sendtypes, c_recvbuf.address, recvcounts, rdispls, c_recvtypes, comm_in(*comm));
     done(&c_sendbuf);
     done(&c_recvbuf);
-    datatypes_done(c_sendtypes, 0);
-    datatypes_done(c_recvtypes, 0);
+    datatypes_done(c_sendtypes);
+    datatypes_done(c_recvtypes);
     if (ierror) *ierror = code;
 }
 
@@ -254,14 +254,14 @@ CHOICE(alltoallw_init)(DESCRIPTOR *sendbuf, int *sendcounts, int *sdispls, FINT 
     int code;
     SECTION c_sendbuf = whole(sendbuf, 0, 0);
     SECTION c_recvbuf = whole(recvbuf, 0, 1);
-    MPI_Datatype *c_sendtypes = datatypes_in(sendtypes, c_sendbuf.address == MPI_IN_PLACE ? 0 : peers(comm_in(*comm)), 1);
-    MPI_Datatype *c_recvtypes = datatypes_in(recvtypes, peers(comm_in(*comm)), 1);
+    MPI_Datatype *c_sendtypes = datatypes_in(sendtypes, c_sendbuf.address == MPI_IN_PLACE ? 0 : peers(comm_in(*comm)));
+    MPI_Datatype *c_recvtypes = datatypes_in(recvtypes, peers(comm_in(*comm)));
     MPI_Request c_request = MPI_REQUEST_NULL;
     code = c_sendbuf.refused || c_recvbuf.refused ? refuse("MPI_Alltoallw_init", comm_in(*comm)) : C(MPI_Alltoallw_init)(c_sendbuf.address, sendcounts, sdispls, c_sendtypes, c_recvbuf.address, recvcounts, rdispls, c_recvtypes, comm_in(*comm), info_in(*info), &c_request);
     done(&c_sendbuf);
     done(&c_recvbuf);
-    datatypes_done(c_sendtypes, 1);
-    datatypes_done(c_recvtypes, 1);
+    datatypes_keep(c_sendtypes, c_request, code);
+    datatypes_keep(c_recvtypes, c_request, code);
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
@@ -270,14 +270,14 @@ CHOICE_LARGE(alltoallw_init_c, alltoallw_init)(DESCRIPTOR *sendbuf, MPI_Count *s
     int code;
     SECTION c_sendbuf = whole(sendbuf, 0, 0);
     SECTION c_recvbuf = whole(recvbuf, 0, 1);
-    MPI_Datatype *c_sendtypes = datatypes_in(sendtypes, c_sendbuf.address == MPI_IN_PLACE ? 0 : peers(comm_in(*comm)), 1);
-    MPI_Datatype *c_recvtypes = datatypes_in(recvtypes, peers(comm_in(*comm)), 1);
+    MPI_Datatype *c_sendtypes = datatypes_in(sendtypes, c_sendbuf.address == MPI_IN_PLACE ? 0 : peers(comm_in(*comm)));
+    MPI_Datatype *c_recvtypes = datatypes_in(recvtypes, peers(comm_in(*comm)));
     MPI_Request c_request = MPI_REQUEST_NULL;
     code = c_sendbuf.refused || c_recvbuf.refused ? refuse("MPI_Alltoallw_init", comm_in(*comm)) : C(MPI_Alltoallw_init_c)(c_sendbuf.address, sendcounts, sdispls, c_sendtypes, c_recvbuf.address, recvcounts, rdispls, c_recvtypes, comm_in(*comm), info_in(*info), &c_request);
     done(&c_sendbuf);
     done(&c_recvbuf);
-    datatypes_done(c_sendtypes, 1);
-    datatypes_done(c_recvtypes, 1);
+    datatypes_keep(c_sendtypes, c_request, code);
+    datatypes_keep(c_recvtypes, c_request, code);
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
@@ -574,14 +574,14 @@ CHOICE(ialltoallw)(DESCRIPTOR *sendbuf, int *sendcounts, int *sdispls, FINT *sen
     int code;
     SECTION c_sendbuf = whole(sendbuf, 0, 0);
     SECTION c_recvbuf = whole(recvbuf, 0, 1);
-    MPI_Datatype *c_sendtypes = datatypes_in(sendtypes, c_sendbuf.address == MPI_IN_PLACE ? 0 : peers(comm_in(*comm)), 1);
-    MPI_Datatype *c_recvtypes = datatypes_in(recvtypes, peers(comm_in(*comm)), 1);
+    MPI_Datatype *c_sendtypes = datatypes_in(sendtypes, c_sendbuf.address == MPI_IN_PLACE ? 0 : peers(comm_in(*comm)));
+    MPI_Datatype *c_recvtypes = datatypes_in(recvtypes, peers(comm_in(*comm)));
     MPI_Request c_request = MPI_REQUEST_NULL;
     code = c_sendbuf.refused || c_recvbuf.refused ? refuse("MPI_Ialltoallw", comm_in(*comm)) : C(MPI_Ialltoallw)(c_sendbuf.address, sendcounts, sdispls, c_sendtypes, c_recvbuf.address, recvcounts, rdispls, c_recvtypes, comm_in(*comm), &c_request);
     done(&c_sendbuf);
     done(&c_recvbuf);
-    datatypes_done(c_sendtypes, 1);
-    datatypes_done(c_recvtypes, 1);
+    datatypes_keep(c_sendtypes, c_request, code);
+    datatypes_keep(c_recvtypes, c_request, code);
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
@@ -590,14 +590,14 @@ CHOICE_LARGE(ialltoallw_c, ialltoallw)(DESCRIPTOR *sendbuf, MPI_Count *sendcount
     int code;
     SECTION c_sendbuf = whole(sendbuf, 0, 0);
     SECTION c_recvbuf = whole(recvbuf, 0, 1);
-    MPI_Datatype *c_sendtypes = datatypes_in(sendtypes, c_sendbuf.address == MPI_IN_PLACE ? 0 : peers(comm_in(*comm)), 1);
-    MPI_Datatype *c_recvtypes = datatypes_in(recvtypes, peers(comm_in(*comm)), 1);
+    MPI_Datatype *c_sendtypes = datatypes_in(sendtypes, c_sendbuf.address == MPI_IN_PLACE ? 0 : peers(comm_in(*comm)));
+    MPI_Datatype *c_recvtypes = datatypes_in(recvtypes, peers(comm_in(*comm)));
     MPI_Request c_request = MPI_REQUEST_NULL;
     code = c_sendbuf.refused || c_recvbuf.refused ? refuse("MPI_Ialltoallw", comm_in(*comm)) : C(MPI_Ialltoallw_c)(c_sendbuf.address, sendcounts, sdispls, c_sendtypes, c_recvbuf.address, recvcounts, rdispls, c_recvtypes, comm_in(*comm), &c_request);
     done(&c_sendbuf);
     done(&c_recvbuf);
-    datatypes_done(c_sendtypes, 1);
-    datatypes_done(c_recvtypes, 1);
+    datatypes_keep(c_sendtypes, c_request, code);
+    datatypes_keep(c_recvtypes, c_request, code);
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
@@ -2482,14 +2482,14 @@ CHOICE(ineighbor_alltoallw)(DESCRIPTOR *sendbuf, int *sendcounts, MPI_Aint *sdis
     int code;
     SECTION c_sendbuf = whole(sendbuf, 0, 0);
     SECTION c_recvbuf = whole(recvbuf, 0, 1);
-    MPI_Datatype *c_sendtypes = datatypes_in(sendtypes, destinations(comm_in(*comm)), 1);
-    MPI_Datatype *c_recvtypes = datatypes_in(recvtypes, sources(comm_in(*comm)), 1);
+    MPI_Datatype *c_sendtypes = datatypes_in(sendtypes, destinations(comm_in(*comm)));
+    MPI_Datatype *c_recvtypes = datatypes_in(recvtypes, sources(comm_in(*comm)));
     MPI_Request c_request = MPI_REQUEST_NULL;
     code = c_sendbuf.refused || c_recvbuf.refused ? refuse("MPI_Ineighbor_alltoallw", comm_in(*comm)) : C(MPI_Ineighbor_alltoallw)(c_sendbuf.address, sendcounts, sdispls, c_sendtypes, c_recvbuf.address, recvcounts, rdispls, c_recvtypes, comm_in(*comm), &c_request);
     done(&c_sendbuf);
     done(&c_recvbuf);
-    datatypes_done(c_sendtypes, 1);
-    datatypes_done(c_recvtypes, 1);
+    datatypes_keep(c_sendtypes, c_request, code);
+    datatypes_keep(c_recvtypes, c_request, code);
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
@@ -2498,14 +2498,14 @@ CHOICE_LARGE(ineighbor_alltoallw_c, ineighbor_alltoallw)(DESCRIPTOR *sendbuf, MP
     int code;
     SECTION c_sendbuf = whole(sendbuf, 0, 0);
     SECTION c_recvbuf = whole(recvbuf, 0, 1);
-    MPI_Datatype *c_sendtypes = datatypes_in(sendtypes, destinations(comm_in(*comm)), 1);
-    MPI_Datatype *c_recvtypes = datatypes_in(recvtypes, sources(comm_in(*comm)), 1);
+    MPI_Datatype *c_sendtypes = datatypes_in(sendtypes, destinations(comm_in(*comm)));
+    MPI_Datatype *c_recvtypes = datatypes_in(recvtypes, sources(comm_in(*comm)));
     MPI_Request c_request = MPI_REQUEST_NULL;
     code = c_sendbuf.refused || c_recvbuf.refused ? refuse("MPI_Ineighbor_alltoallw", comm_in(*comm)) : C(MPI_Ineighbor_alltoallw_c)(c_sendbuf.address, sendcounts, sdispls, c_sendtypes, c_recvbuf.address, recvcounts, rdispls, c_recvtypes, comm_in(*comm), &c_request);
     done(&c_sendbuf);
     done(&c_recvbuf);
-    datatypes_done(c_sendtypes, 1);
-    datatypes_done(c_recvtypes, 1);
+    datatypes_keep(c_sendtypes, c_request, code);
+    datatypes_keep(c_recvtypes, c_request, code);
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
@@ -2690,13 +2690,13 @@ CHOICE(neighbor_alltoallw)(DESCRIPTOR *sendbuf, int *sendcounts, MPI_Aint *sdisp
     int code;
     SECTION c_sendbuf = whole(sendbuf, 1, 0);
     SECTION c_recvbuf = whole(recvbuf, 1, 1);
-    MPI_Datatype *c_sendtypes = datatypes_in(sendtypes, destinations(comm_in(*comm)), 0);
-    MPI_Datatype *c_recvtypes = datatypes_in(recvtypes, sources(comm_in(*comm)), 0);
+    MPI_Datatype *c_sendtypes = datatypes_in(sendtypes, destinations(comm_in(*comm)));
+    MPI_Datatype *c_recvtypes = datatypes_in(recvtypes, sources(comm_in(*comm)));
     code = C(MPI_Neighbor_alltoallw)(c_sendbuf.address, sendcounts, sdispls, c_sendtypes, c_recvbuf.address, recvcounts, rdispls, c_recvtypes, comm_in(*comm));
     done(&c_sendbuf);
     done(&c_recvbuf);
-    datatypes_done(c_sendtypes, 0);
-    datatypes_done(c_recvtypes, 0);
+    datatypes_done(c_sendtypes);
+    datatypes_done(c_recvtypes);
     if (ierror) *ierror = code;
 }
 
@@ -2704,13 +2704,13 @@ CHOICE_LARGE(neighbor_alltoallw_c, neighbor_alltoallw)(DESCRIPTOR *sendbuf, MPI_
     int code;
     SECTION c_sendbuf = whole(sendbuf, 1, 0);
     SECTION c_recvbuf = whole(recvbuf, 1, 1);
-    MPI_Datatype *c_sendtypes = datatypes_in(sendtypes, destinations(comm_in(*comm)), 0);
-    MPI_Datatype *c_recvtypes = datatypes_in(recvtypes, sources(comm_in(*comm)), 0);
+    MPI_Datatype *c_sendtypes = datatypes_in(sendtypes, destinations(comm_in(*comm)));
+    MPI_Datatype *c_recvtypes = datatypes_in(recvtypes, sources(comm_in(*comm)));
     code = C(MPI_Neighbor_alltoallw_c)(c_sendbuf.address, sendcounts, sdispls, c_sendtypes, c_recvbuf.address, recvcounts, rdispls, c_recvtypes, comm_in(*comm));
     done(&c_sendbuf);
     done(&c_recvbuf);
-    datatypes_done(c_sendtypes, 0);
-    datatypes_done(c_recvtypes, 0);
+    datatypes_done(c_sendtypes);
+    datatypes_done(c_recvtypes);
     if (ierror) *ierror = code;
 }
 
@@ -2718,14 +2718,14 @@ CHOICE(neighbor_alltoallw_init)(DESCRIPTOR *sendbuf, int *sendcounts, MPI_Aint *
     int code;
     SECTION c_sendbuf = whole(sendbuf, 0, 0);
     SECTION c_recvbuf = whole(recvbuf, 0, 1);
-    MPI_Datatype *c_sendtypes = datatypes_in(sendtypes, destinations(comm_in(*comm)), 1);
-    MPI_Datatype *c_recvtypes = datatypes_in(recvtypes, sources(comm_in(*comm)), 1);
+    MPI_Datatype *c_sendtypes = datatypes_in(sendtypes, destinations(comm_in(*comm)));
+    MPI_Datatype *c_recvtypes = datatypes_in(recvtypes, sources(comm_in(*comm)));
     MPI_Request c_request = MPI_REQUEST_NULL;
     code = c_sendbuf.refused || c_recvbuf.refused ? refuse("MPI_Neighbor_alltoallw_init", comm_in(*comm)) : C(MPI_Neighbor_alltoallw_init)(c_sendbuf.address, sendcounts, sdispls, c_sendtypes, c_recvbuf.address, recvcounts, rdispls, c_recvtypes, comm_in(*comm), info_in(*info), &c_request);
     done(&c_sendbuf);
     done(&c_recvbuf);
-    datatypes_done(c_sendtypes, 1);
-    datatypes_done(c_recvtypes, 1);
+    datatypes_keep(c_sendtypes, c_request, code);
+    datatypes_keep(c_recvtypes, c_request, code);
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
@@ -2734,14 +2734,14 @@ CHOICE_LARGE(neighbor_alltoallw_init_c, neighbor_alltoallw_init)(DESCRIPTOR *sen
     int code;
     SECTION c_sendbuf = whole(sendbuf, 0, 0);
     SECTION c_recvbuf = whole(recvbuf, 0, 1);
-    MPI_Datatype *c_sendtypes = datatypes_in(sendtypes, destinations(comm_in(*comm)), 1);
-    MPI_Datatype *c_recvtypes = datatypes_in(recvtypes, sources(comm_in(*comm)), 1);
+    MPI_Datatype *c_sendtypes = datatypes_in(sendtypes, destinations(comm_in(*comm)));
+    MPI_Datatype *c_recvtypes = datatypes_in(recvtypes, sources(comm_in(*comm)));
     MPI_Request c_request = MPI_REQUEST_NULL;
     code = c_sendbuf.refused || c_recvbuf.refused ? refuse("MPI_Neighbor_alltoallw_init", comm_in(*comm)) : C(MPI_Neighbor_alltoallw_init_c)(c_sendbuf.address, sendcounts, sdispls, c_sendtypes, c_recvbuf.address, recvcounts, rdispls, c_recvtypes, comm_in(*comm), info_in(*info), &c_request);
     done(&c_sendbuf);
     done(&c_recvbuf);
-    datatypes_done(c_sendtypes, 1);
-    datatypes_done(c_recvtypes, 1);
+    datatypes_keep(c_sendtypes, c_request, code);
+    datatypes_keep(c_recvtypes, c_request, code);
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }

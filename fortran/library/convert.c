@@ -33,38 +33,75 @@ void string_out(const char *string, char *text, size_t length) {
     memset(text + given, ' ', length - given);
 }
 
-/* Arrays of datatypes that operations which go on may still read. */
-struct kept { struct kept *next; MPI_Count count; MPI_Datatype datatypes[]; };
+/* Arrays of datatypes of operations that go on, by request: a call of Fortran's that completes or frees it frees them. */
+struct kept { struct kept *next; FINT request; MPI_Datatype datatypes[]; };
 static struct kept *all_kept[256];
 static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
+int kept_number;
 
-MPI_Datatype *datatypes_in(const FINT *of, MPI_Count count, int kept) {
-    size_t number = count > 0 ? (size_t)count : 0;
-    struct kept *new = malloc(sizeof(struct kept) + sizeof(MPI_Datatype) * number), *old;
-    size_t i, hash = number;
-    if (!new) abort();
-    new->count = (MPI_Count)number;
-    for (i = 0; i < number; i++) {
-        new->datatypes[i] = datatype_in(of[i]);
-        hash = hash * 31 + (unsigned)of[i];
-    }
-    if (!kept) return new->datatypes;
-    hash = (hash ^ hash >> 8 ^ hash >> 16 ^ hash >> 24) % 256;
-    pthread_mutex_lock(&kept_lock);
-    for (old = all_kept[hash]; old; old = old->next)
-        if (old->count == new->count && memcmp(old->datatypes, new->datatypes, sizeof(MPI_Datatype) * number) == 0) break;
-    if (old) {
-        free(new);
-    } else {
-        new->next = all_kept[hash];
-        all_kept[hash] = old = new;
-    }
-    pthread_mutex_unlock(&kept_lock);
-    return old->datatypes;
+static struct kept **kept_list(FINT request) {
+    unsigned hash = (unsigned)request;
+    return &all_kept[(hash ^ hash >> 8 ^ hash >> 16 ^ hash >> 24) % 256];
 }
 
-void datatypes_done(MPI_Datatype *datatypes, int kept) {
-    if (!kept) free((char *)datatypes - offsetof(struct kept, datatypes));
+static void keep(struct kept *kept, FINT request) {
+    struct kept **list = kept_list(request);
+    kept->request = request;
+    pthread_mutex_lock(&kept_lock);
+    kept->next = *list;
+    *list = kept;
+    pthread_mutex_unlock(&kept_lock);
+}
+
+MPI_Datatype *datatypes_in(const FINT *of, MPI_Count count) {
+    size_t number = count > 0 ? (size_t)count : 0, i;
+    struct kept *new = malloc(sizeof(struct kept) + sizeof(MPI_Datatype) * number);
+    if (!new) abort();
+    for (i = 0; i < number; i++) new->datatypes[i] = datatype_in(of[i]);
+    return new->datatypes;
+}
+
+void datatypes_done(MPI_Datatype *datatypes) {
+    free((char *)datatypes - offsetof(struct kept, datatypes));
+}
+
+void datatypes_keep(MPI_Datatype *datatypes, MPI_Request request, int code) {
+    if (code != MPI_SUCCESS || request == MPI_REQUEST_NULL) {
+        datatypes_done(datatypes);
+        return;
+    }
+    __atomic_fetch_add(&kept_number, 1, __ATOMIC_RELAXED);
+    keep((struct kept *)((char *)datatypes - offsetof(struct kept, datatypes)), request_out(request));
+}
+
+KEPT *kept_take_all(FINT request) {
+    struct kept **at, *taken = NULL;
+    pthread_mutex_lock(&kept_lock);
+    for (at = kept_list(request); *at;) {
+        struct kept *one = *at;
+        if (one->request != request) {
+            at = &one->next;
+            continue;
+        }
+        *at = one->next;
+        one->next = taken;
+        taken = one;
+    }
+    pthread_mutex_unlock(&kept_lock);
+    return taken;
+}
+
+void kept_settle_all(KEPT *kept, FINT request) {
+    while (kept) {
+        struct kept *next = kept->next;
+        if (kept->request == request) {
+            keep(kept, request);
+        } else {
+            free(kept);
+            __atomic_fetch_sub(&kept_number, 1, __ATOMIC_RELAXED);
+        }
+        kept = next;
+    }
 }
 
 MPI_Datatype *datatypes_room(MPI_Count count) {

@@ -130,23 +130,23 @@ F08_ADDRESSES(alltoallv_init);
 
 ENTRY(alltoallw, ALLTOALLW)(void *sendbuf, int *sendcounts, int *sdispls, FINT *sendtypes, void *recvbuf, int *recvcounts, int *rdispls, FINT *recvtypes, FINT *comm, FINT *ierror) {
     int code;
-    MPI_Datatype *c_sendtypes = datatypes_in(sendtypes, choice_in(sendbuf) == MPI_IN_PLACE ? 0 : peers(comm_in(*comm)), 0);
-    MPI_Datatype *c_recvtypes = datatypes_in(recvtypes, peers(comm_in(*comm)), 0);
+    MPI_Datatype *c_sendtypes = datatypes_in(sendtypes, choice_in(sendbuf) == MPI_IN_PLACE ? 0 : peers(comm_in(*comm)));
+    MPI_Datatype *c_recvtypes = datatypes_in(recvtypes, peers(comm_in(*comm)));
     code = C(MPI_Alltoallw)(choice_in(sendbuf), sendcounts, sdispls, c_sendtypes, choice_in(recvbuf), recvcounts, rdispls, c_recvtypes, comm_in(*comm));
-    datatypes_done(c_sendtypes, 0);
-    datatypes_done(c_recvtypes, 0);
+    datatypes_done(c_sendtypes);
+    datatypes_done(c_recvtypes);
     if (ierror) *ierror = code;
 }
 F08_ADDRESSES(alltoallw);
 
 ENTRY(alltoallw_init, ALLTOALLW_INIT)(void *sendbuf, int *sendcounts, int *sdispls, FINT *sendtypes, void *recvbuf, int *recvcounts, int *rdispls, FINT *recvtypes, FINT *comm, FINT *info, FINT *request, FINT *ierror) {
     int code;
-    MPI_Datatype *c_sendtypes = datatypes_in(sendtypes, choice_in(sendbuf) == MPI_IN_PLACE ? 0 : peers(comm_in(*comm)), 1);
-    MPI_Datatype *c_recvtypes = datatypes_in(recvtypes, peers(comm_in(*comm)), 1);
+    MPI_Datatype *c_sendtypes = datatypes_in(sendtypes, choice_in(sendbuf) == MPI_IN_PLACE ? 0 : peers(comm_in(*comm)));
+    MPI_Datatype *c_recvtypes = datatypes_in(recvtypes, peers(comm_in(*comm)));
     MPI_Request c_request = MPI_REQUEST_NULL;
     code = C(MPI_Alltoallw_init)(choice_in(sendbuf), sendcounts, sdispls, c_sendtypes, choice_in(recvbuf), recvcounts, rdispls, c_recvtypes, comm_in(*comm), info_in(*info), &c_request);
-    datatypes_done(c_sendtypes, 1);
-    datatypes_done(c_recvtypes, 1);
+    datatypes_keep(c_sendtypes, c_request, code);
+    datatypes_keep(c_recvtypes, c_request, code);
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
@@ -279,12 +279,12 @@ F08_ADDRESSES(ialltoallv);
 
 ENTRY(ialltoallw, IALLTOALLW)(void *sendbuf, int *sendcounts, int *sdispls, FINT *sendtypes, void *recvbuf, int *recvcounts, int *rdispls, FINT *recvtypes, FINT *comm, FINT *request, FINT *ierror) {
     int code;
-    MPI_Datatype *c_sendtypes = datatypes_in(sendtypes, choice_in(sendbuf) == MPI_IN_PLACE ? 0 : peers(comm_in(*comm)), 1);
-    MPI_Datatype *c_recvtypes = datatypes_in(recvtypes, peers(comm_in(*comm)), 1);
+    MPI_Datatype *c_sendtypes = datatypes_in(sendtypes, choice_in(sendbuf) == MPI_IN_PLACE ? 0 : peers(comm_in(*comm)));
+    MPI_Datatype *c_recvtypes = datatypes_in(recvtypes, peers(comm_in(*comm)));
     MPI_Request c_request = MPI_REQUEST_NULL;
     code = C(MPI_Ialltoallw)(choice_in(sendbuf), sendcounts, sdispls, c_sendtypes, choice_in(recvbuf), recvcounts, rdispls, c_recvtypes, comm_in(*comm), &c_request);
-    datatypes_done(c_sendtypes, 1);
-    datatypes_done(c_recvtypes, 1);
+    datatypes_keep(c_sendtypes, c_request, code);
+    datatypes_keep(c_recvtypes, c_request, code);
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
@@ -1191,10 +1191,10 @@ ENTRY_LARGE(type_create_resized_c, type_create_resized)(FINT *oldtype, MPI_Count
 
 ENTRY(type_create_struct, TYPE_CREATE_STRUCT)(int *count, int *array_of_blocklengths, MPI_Aint *array_of_displacements, FINT *array_of_types, FINT *newtype, FINT *ierror) {
     int code;
-    MPI_Datatype *c_array_of_types = datatypes_in(array_of_types, *count, 0);
+    MPI_Datatype *c_array_of_types = datatypes_in(array_of_types, *count);
     MPI_Datatype c_newtype = MPI_DATATYPE_NULL;
     code = C(MPI_Type_create_struct)(*count, array_of_blocklengths, array_of_displacements, c_array_of_types, &c_newtype);
-    datatypes_done(c_array_of_types, 0);
+    datatypes_done(c_array_of_types);
     if (code == MPI_SUCCESS) *newtype = datatype_out(c_newtype);
     if (ierror) *ierror = code;
 }
@@ -1202,10 +1202,10 @@ F08(type_create_struct);
 
 ENTRY_LARGE(type_create_struct_c, type_create_struct)(MPI_Count *count, MPI_Count *array_of_blocklengths, MPI_Count *array_of_displacements, FINT *array_of_types, FINT *newtype, FINT *ierror) {
     int code;
-    MPI_Datatype *c_array_of_types = datatypes_in(array_of_types, *count, 0);
+    MPI_Datatype *c_array_of_types = datatypes_in(array_of_types, *count);
     MPI_Datatype c_newtype = MPI_DATATYPE_NULL;
     code = C(MPI_Type_create_struct_c)(*count, array_of_blocklengths, array_of_displacements, c_array_of_types, &c_newtype);
-    datatypes_done(c_array_of_types, 0);
+    datatypes_done(c_array_of_types);
     if (code == MPI_SUCCESS) *newtype = datatype_out(c_newtype);
     if (ierror) *ierror = code;
 }
@@ -2472,8 +2472,10 @@ F08_ADDRESSES(recv_init);
 ENTRY(request_free, REQUEST_FREE)(FINT *request, FINT *ierror) {
     int code;
     MPI_Request c_request = request_in(*request);
+    KEPT *kept = kept_take(*request);
     code = C(MPI_Request_free)(&c_request);
     *request = request_out(c_request);
+    kept_settle(kept, *request);
     if (ierror) *ierror = code;
 }
 F08(request_free);
@@ -2580,8 +2582,10 @@ F08_ADDRESSES(ssend_init);
 ENTRY(start, START)(FINT *request, FINT *ierror) {
     int code;
     MPI_Request c_request = request_in(*request);
+    KEPT *kept = kept_take(*request);
     code = C(MPI_Start)(&c_request);
     *request = request_out(c_request);
+    kept_settle(kept, *request);
     if (ierror) *ierror = code;
 }
 F08(start);
@@ -2619,8 +2623,10 @@ F08(status_get_tag);
 ENTRY(test, TEST)(FINT *request, int *flag, FINT *status, FINT *ierror) {
     int code;
     MPI_Request c_request = request_in(*request);
+    KEPT *kept = kept_take(*request);
     code = C(MPI_Test)(&c_request, flag, status_out(status));
     *request = request_out(c_request);
+    kept_settle(kept, *request);
     if (ierror) *ierror = code;
 }
 F08(test);
@@ -2665,8 +2671,10 @@ F08(testsome);
 ENTRY(wait, WAIT)(FINT *request, FINT *status, FINT *ierror) {
     int code;
     MPI_Request c_request = request_in(*request);
+    KEPT *kept = kept_take(*request);
     code = C(MPI_Wait)(&c_request, status_out(status));
     *request = request_out(c_request);
+    kept_settle(kept, *request);
     if (ierror) *ierror = code;
 }
 F08(wait);
@@ -3504,12 +3512,12 @@ F08_ADDRESSES(ineighbor_alltoallv);
 
 ENTRY(ineighbor_alltoallw, INEIGHBOR_ALLTOALLW)(void *sendbuf, int *sendcounts, MPI_Aint *sdispls, FINT *sendtypes, void *recvbuf, int *recvcounts, MPI_Aint *rdispls, FINT *recvtypes, FINT *comm, FINT *request, FINT *ierror) {
     int code;
-    MPI_Datatype *c_sendtypes = datatypes_in(sendtypes, destinations(comm_in(*comm)), 1);
-    MPI_Datatype *c_recvtypes = datatypes_in(recvtypes, sources(comm_in(*comm)), 1);
+    MPI_Datatype *c_sendtypes = datatypes_in(sendtypes, destinations(comm_in(*comm)));
+    MPI_Datatype *c_recvtypes = datatypes_in(recvtypes, sources(comm_in(*comm)));
     MPI_Request c_request = MPI_REQUEST_NULL;
     code = C(MPI_Ineighbor_alltoallw)(choice_in(sendbuf), sendcounts, sdispls, c_sendtypes, choice_in(recvbuf), recvcounts, rdispls, c_recvtypes, comm_in(*comm), &c_request);
-    datatypes_done(c_sendtypes, 1);
-    datatypes_done(c_recvtypes, 1);
+    datatypes_keep(c_sendtypes, c_request, code);
+    datatypes_keep(c_recvtypes, c_request, code);
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
@@ -3581,23 +3589,23 @@ F08_ADDRESSES(neighbor_alltoallv_init);
 
 ENTRY(neighbor_alltoallw, NEIGHBOR_ALLTOALLW)(void *sendbuf, int *sendcounts, MPI_Aint *sdispls, FINT *sendtypes, void *recvbuf, int *recvcounts, MPI_Aint *rdispls, FINT *recvtypes, FINT *comm, FINT *ierror) {
     int code;
-    MPI_Datatype *c_sendtypes = datatypes_in(sendtypes, destinations(comm_in(*comm)), 0);
-    MPI_Datatype *c_recvtypes = datatypes_in(recvtypes, sources(comm_in(*comm)), 0);
+    MPI_Datatype *c_sendtypes = datatypes_in(sendtypes, destinations(comm_in(*comm)));
+    MPI_Datatype *c_recvtypes = datatypes_in(recvtypes, sources(comm_in(*comm)));
     code = C(MPI_Neighbor_alltoallw)(choice_in(sendbuf), sendcounts, sdispls, c_sendtypes, choice_in(recvbuf), recvcounts, rdispls, c_recvtypes, comm_in(*comm));
-    datatypes_done(c_sendtypes, 0);
-    datatypes_done(c_recvtypes, 0);
+    datatypes_done(c_sendtypes);
+    datatypes_done(c_recvtypes);
     if (ierror) *ierror = code;
 }
 F08_ADDRESSES(neighbor_alltoallw);
 
 ENTRY(neighbor_alltoallw_init, NEIGHBOR_ALLTOALLW_INIT)(void *sendbuf, int *sendcounts, MPI_Aint *sdispls, FINT *sendtypes, void *recvbuf, int *recvcounts, MPI_Aint *rdispls, FINT *recvtypes, FINT *comm, FINT *info, FINT *request, FINT *ierror) {
     int code;
-    MPI_Datatype *c_sendtypes = datatypes_in(sendtypes, destinations(comm_in(*comm)), 1);
-    MPI_Datatype *c_recvtypes = datatypes_in(recvtypes, sources(comm_in(*comm)), 1);
+    MPI_Datatype *c_sendtypes = datatypes_in(sendtypes, destinations(comm_in(*comm)));
+    MPI_Datatype *c_recvtypes = datatypes_in(recvtypes, sources(comm_in(*comm)));
     MPI_Request c_request = MPI_REQUEST_NULL;
     code = C(MPI_Neighbor_alltoallw_init)(choice_in(sendbuf), sendcounts, sdispls, c_sendtypes, choice_in(recvbuf), recvcounts, rdispls, c_recvtypes, comm_in(*comm), info_in(*info), &c_request);
-    datatypes_done(c_sendtypes, 1);
-    datatypes_done(c_recvtypes, 1);
+    datatypes_keep(c_sendtypes, c_request, code);
+    datatypes_keep(c_recvtypes, c_request, code);
     if (code == MPI_SUCCESS) *request = request_out(c_request);
     if (ierror) *ierror = code;
 }
@@ -3672,11 +3680,11 @@ ENTRY(type_lb, TYPE_LB)(FINT *datatype, FINT *displacement, FINT *ierror) {
 ENTRY(type_struct, TYPE_STRUCT)(int *count, int *array_of_blocklengths, FINT *array_of_displacements, FINT *array_of_types, FINT *newtype, FINT *ierror) {
     int code;
     ADDRESS *c_array_of_displacements = addresses_in(array_of_displacements, *count);
-    MPI_Datatype *c_array_of_types = datatypes_in(array_of_types, *count, 0);
+    MPI_Datatype *c_array_of_types = datatypes_in(array_of_types, *count);
     MPI_Datatype c_newtype = MPI_DATATYPE_NULL;
     code = C(MPI_Type_struct)(*count, array_of_blocklengths, c_array_of_displacements, c_array_of_types, &c_newtype);
     free(c_array_of_displacements);
-    datatypes_done(c_array_of_types, 0);
+    datatypes_done(c_array_of_types);
     if (code == MPI_SUCCESS) *newtype = datatype_out(c_newtype);
     if (ierror) *ierror = code;
 }

@@ -190,9 +190,27 @@ static inline FINT file_out(MPI_File handle) { return PMPI_File_c2f(handle); }
 HANDLE_(MPI_File, MPI_File, file)
 #endif
 
+#define shared __attribute__((visibility("hidden")))
+
+/* Copies of arrays of handles. Those of an operation that goes on after its call are kept until its request is complete or freed. */
+shared MPI_Datatype *datatypes_in(const FINT *of, MPI_Count count);
+shared void datatypes_done(MPI_Datatype *datatypes);
+shared void datatypes_keep(MPI_Datatype *datatypes, MPI_Request request, int code);
+/* The copies of a request, taken before a call that may end it, since its handle may mean another one at once; and put back, or freed. */
+typedef struct kept KEPT;
+shared extern int kept_number;
+shared KEPT *kept_take_all(FINT request);
+shared void kept_settle_all(KEPT *kept, FINT request);
+static inline KEPT *kept_take(FINT request) {
+    return __builtin_expect(__atomic_load_n(&kept_number, __ATOMIC_RELAXED), 0) ? kept_take_all(request) : NULL;
+}
+static inline void kept_settle(KEPT *kept, FINT request) {
+    if (__builtin_expect(kept != NULL, 0)) kept_settle_all(kept, request);
+}
+
 /* Arrays of handles: a place on the stack for a few, memory for many. */
 enum { FEW = 16 };
-typedef struct { MPI_Request few[FEW], *all; FINT *of; int count; } REQUESTS;
+typedef struct { MPI_Request few[FEW], *all; KEPT **kept; FINT *of; int count; } REQUESTS;
 static inline MPI_Request *requests_in(REQUESTS *requests, FINT *of, int count) {
     int i;
     requests->of = of;
@@ -201,20 +219,25 @@ static inline MPI_Request *requests_in(REQUESTS *requests, FINT *of, int count) 
     if (count > FEW) requests->all = malloc(sizeof(MPI_Request) * (size_t)count);
     if (!requests->all) abort();
     for (i = 0; i < requests->count; i++) requests->all[i] = request_in(of[i]);
+    requests->kept = NULL;
+    if (__builtin_expect(__atomic_load_n(&kept_number, __ATOMIC_RELAXED), 0)) {
+        requests->kept = malloc(sizeof(KEPT *) * ((size_t)requests->count + 1));
+        if (!requests->kept) abort();
+        for (i = 0; i < requests->count; i++) requests->kept[i] = kept_take_all(of[i]);
+    }
     return requests->all;
 }
 static inline void requests_out(REQUESTS *requests, int changed) {
     int i;
     if (changed)
         for (i = 0; i < requests->count; i++) requests->of[i] = request_out(requests->all[i]);
+    if (__builtin_expect(requests->kept != NULL, 0)) {
+        for (i = 0; i < requests->count; i++) kept_settle(requests->kept[i], requests->of[i]);
+        free(requests->kept);
+    }
     if (requests->all != requests->few) free(requests->all);
 }
 
-#define shared __attribute__((visibility("hidden")))
-
-/* Copies of arrays of handles. Those of operations that go on after their call are kept: equal ones once. */
-shared MPI_Datatype *datatypes_in(const FINT *of, MPI_Count count, int kept);
-shared void datatypes_done(MPI_Datatype *datatypes, int kept);
 /* An array that MPI fills, and what it was filled with. */
 shared MPI_Datatype *datatypes_room(MPI_Count count);
 shared void datatypes_out(MPI_Datatype *datatypes, FINT *of, MPI_Count count, int filled);

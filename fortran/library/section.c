@@ -1,6 +1,7 @@
 /* Sections of arrays with gaps between their elements: a datatype describes them, so that they are sent and received in place. */
 #include "section.h"
 
+#include <pthread.h>
 #include <stdio.h>
 
 /* Without dimensions of one element, and with as few dimensions as describe the same places. */
@@ -96,7 +97,8 @@ static SECTION refused(const STRIDED *section) {
     return (SECTION){.address = section->base, .count = 1, .datatype = MPI_DATATYPE_NULL, .refused = 1};
 }
 
-SECTION section_block(const STRIDED *section, MPI_Count count, MPI_Datatype datatype) {
+/* A section as one element of a datatype that is made for it. */
+static SECTION described(const STRIDED *section, MPI_Count count, MPI_Datatype datatype) {
     STRIDED places = *section;
     SECTION made = {.address = section->base, .count = 1, .is_made = 1};
     MPI_Datatype unit = datatype;
@@ -143,6 +145,72 @@ SECTION section_block(const STRIDED *section, MPI_Count count, MPI_Datatype data
     made.datatype = first_elements(&places, places.rank, count, unit);
     PMPI_Type_commit(&made.datatype);
     if (unit != datatype) PMPI_Type_free(&unit);
+    return made;
+}
+
+/* Datatypes that were made of predefined ones for the last few shapes of sections. The thread that makes the first one has them alone. A program frees no
+ * predefined datatype, so its handle always means the same. In MPI_Finalize an attribute of MPI_COMM_SELF frees the remaining ones. */
+enum { REMEMBERED = 8 };
+static struct remembered { STRIDED section; MPI_Count count; MPI_Datatype of, made; } remembered[REMEMBERED];
+static int remembered_number, remembered_next, remembered_state;
+static pthread_t remembered_by;
+
+static int is_own(MPI_Datatype datatype) {
+#if defined(MPICH_ABI)
+    return ((unsigned)datatype & 0xc0000000) == 0x40000000;
+#else
+    return (uintptr_t)datatype < 0x400;
+#endif
+}
+
+static int forget(MPI_Comm comm, int key, void *value, void *extra) {
+    int i;
+    (void)comm, (void)key, (void)value, (void)extra;
+    for (i = 0; i < remembered_number; i++) PMPI_Type_free(&remembered[i].made);
+    remembered_number = 0;
+    __atomic_store_n(&remembered_state, 3, __ATOMIC_RELEASE);
+    return MPI_SUCCESS;
+}
+
+/* May this thread use them? States: 0 no thread does, 1 being claimed, 2 claimed, 3 never again. */
+static int remembers(void) {
+    int state = __atomic_load_n(&remembered_state, __ATOMIC_ACQUIRE), key, is_initialized = 0, expected = 0;
+    if (state == 2) return pthread_equal(remembered_by, pthread_self());
+    if (state != 0) return 0;
+    /* Without MPI_Init there is no MPI_COMM_SELF. */
+    if (PMPI_Initialized(&is_initialized) != MPI_SUCCESS || !is_initialized) return 0;
+    if (!__atomic_compare_exchange_n(&remembered_state, &expected, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) return 0;
+    if (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &key, NULL) != MPI_SUCCESS) return 0;
+    if (PMPI_Comm_set_attr(MPI_COMM_SELF, key, NULL) != MPI_SUCCESS) return 0;
+    PMPI_Comm_free_keyval(&key);
+    remembered_by = pthread_self();
+    __atomic_store_n(&remembered_state, 2, __ATOMIC_RELEASE);
+    return 1;
+}
+
+static int same_shape(const STRIDED *one, const STRIDED *other) {
+    return one->rank == other->rank && one->element == other->element &&
+           memcmp(one->dimension, other->dimension, sizeof(one->dimension[0]) * (size_t)one->rank) == 0;
+}
+
+SECTION section_block(const STRIDED *section, MPI_Count count, MPI_Datatype datatype) {
+    struct remembered *slot;
+    SECTION made;
+    int i;
+    if (count <= 0 || !is_own(datatype) || datatype == MPI_DATATYPE_NULL || !remembers()) return described(section, count, datatype);
+    for (i = 0; i < remembered_number; i++) {
+        slot = &remembered[i];
+        if (slot->of == datatype && slot->count == count && same_shape(&slot->section, section))
+            return (SECTION){.address = section->base, .count = 1, .datatype = slot->made};
+    }
+    made = described(section, count, datatype);
+    if (!made.is_made) return made;
+    slot = &remembered[remembered_next];
+    remembered_next = (remembered_next + 1) % REMEMBERED;
+    if (remembered_number < REMEMBERED) remembered_number++;
+    else PMPI_Type_free(&slot->made);
+    *slot = (struct remembered){.section = *section, .count = count, .of = datatype, .made = made.datatype};
+    made.is_made = 0;
     return made;
 }
 

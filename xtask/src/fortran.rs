@@ -1,4 +1,4 @@
-//! The Fortran libraries, compiled from C (docs/decisions/0140), and the modules, for the gfortran that is there.
+//! The Fortran libraries, compiled from C (docs/decisions/0140), that of Global Arrays, and the modules, for the gfortran that is there.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -91,42 +91,81 @@ pub fn libraries(lib: &Path) -> Result<()> {
         for (source, variants) in sources {
             for flags in variants {
                 let object = objects.join(format!("{source}{}.o", flags.concat()));
-                compile(source, library.include, &[library.flags, flags].concat(), &object)?;
+                compile(
+                    &root().join("fortran/library"),
+                    source,
+                    library.include,
+                    &[library.flags, flags].concat(),
+                    &object,
+                )?;
                 all.push(object);
             }
         }
-        let new = lib.join(format!("{}.new", library.name));
-        let mut cc = compiler();
-        cc.args([
-            "-shared",
-            "-Wl,-z,defs",
-            "-Wl,-z,relro",
-            "-Wl,-z,nodelete",
-            "-Wl,-rpath,$ORIGIN",
-        ])
-        .arg(format!("-Wl,-soname,{}", library.name))
-        .args(&all)
-        .arg(lib.join(library.on))
-        .args(["-lpthread", "-o"])
-        .arg(&new);
-        run(cc, library.name)?;
-        std::fs::rename(&new, lib.join(library.name)).with_context(|| format!("cannot write {}", library.name))?;
-        for link in library.links {
-            let path = lib.join(link);
-            // There may be one from before.
-            let _ = std::fs::remove_file(&path);
-            std::os::unix::fs::symlink(library.name, &path)
-                .with_context(|| format!("cannot link {}", path.display()))?;
+        link(lib, library.name, library.links, &all, &[library.on])?;
+    }
+    Ok(())
+}
+
+/// The interface of Global Arrays: for INTEGERs of 4 bytes and of 8.
+const ARRAYS: [(&str, &str); 2] = [
+    ("libga_fortran.so", "-DINTEGER_BYTES=4"),
+    ("libga_fortran_i8.so", "-DINTEGER_BYTES=8"),
+];
+
+/// Compile and link it into `lib`, where `libga.so` is.
+pub fn arrays(lib: &Path) -> Result<()> {
+    let folder = root().join("fortran/ga");
+    for (name, flags) in ARRAYS {
+        let objects = target().join("fortran").join(name);
+        std::fs::create_dir_all(&objects).with_context(|| format!("cannot make {}", objects.display()))?;
+        let mut all = Vec::new();
+        for source in ["create.c", "onesided.c", "whole.c", "process.c", "memory.c", "sparse.c"] {
+            let object = objects.join(format!("{source}.o"));
+            compile(&folder, source, "include", &[flags], &object)?;
+            all.push(object);
         }
+        link(
+            lib,
+            &format!("{name}.0"),
+            &[name],
+            &all,
+            &["libga.so.0", "libmpi_abi.so.1"],
+        )?;
+    }
+    Ok(())
+}
+
+/// Link objects into a library with other names, on those that it calls.
+fn link(lib: &Path, name: &str, links: &[&str], objects: &[PathBuf], on: &[&str]) -> Result<()> {
+    let new = lib.join(format!("{name}.new"));
+    let mut cc = compiler();
+    cc.args([
+        "-shared",
+        "-Wl,-z,defs",
+        "-Wl,-z,relro",
+        "-Wl,-z,nodelete",
+        "-Wl,-rpath,$ORIGIN",
+    ])
+    .arg(format!("-Wl,-soname,{name}"))
+    .args(objects)
+    .args(on.iter().map(|one| lib.join(one)))
+    .args(["-lpthread", "-o"])
+    .arg(&new);
+    run(cc, name)?;
+    std::fs::rename(&new, lib.join(name)).with_context(|| format!("cannot write {name}"))?;
+    for link in links {
+        let path = lib.join(link);
+        // There may be one from before.
+        let _ = std::fs::remove_file(&path);
+        std::os::unix::fs::symlink(name, &path).with_context(|| format!("cannot link {}", path.display()))?;
     }
     Ok(())
 }
 
 /// Compile a source, unless the object is newer than all of them.
-fn compile(source: &str, include: &str, flags: &[&str], object: &Path) -> Result<()> {
-    let folder = root().join("fortran/library");
+fn compile(folder: &Path, source: &str, include: &str, flags: &[&str], object: &Path) -> Result<()> {
     let include = root().join(include);
-    if is_current(object, &folder, &include.join("mpi.h"))? {
+    if is_current(object, folder, &include.join("mpi.h"))? {
         return Ok(());
     }
     let mut cc = compiler();

@@ -84,6 +84,7 @@ pub fn into(prefix: &Path) -> Result<()> {
     link::libraries(&built, &folder(prefix, "lib")?)?;
     link::absent(&folder(prefix, "lib/isthmus")?)?;
     fortran::libraries(&folder(prefix, "lib")?)?;
+    fortran::arrays(&folder(prefix, "lib")?)?;
     let include = folder(prefix, "include")?;
     for below in ["", "mpp", "isthmus/mpich", "isthmus/openmpi"] {
         let to = folder(&include, below)?;

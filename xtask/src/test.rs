@@ -14,7 +14,7 @@ use anyhow::{Result, bail, ensure};
 use crate::process::{cargo, quiet, target};
 use crate::tools::{self, Tool};
 use crate::{docs, generate, layers};
-use outside::{arrays, cmake, files, fortran, imb, mpi4py, mpich, openmpi, packages, rsmpi, shmem4py};
+use outside::{arrays, cmake, coarrays, files, fortran, imb, mpi4py, mpich, openmpi, packages, rsmpi, shmem4py};
 use suite::Suite;
 
 pub use outside::openmpi::HPCC;
@@ -88,6 +88,7 @@ const PARTS: &[Part] = &[
     installed("mpich", |suite, around| mpich::run(suite, &around.prefix)),
     installed("openmpi", |suite, around| openmpi::run(suite, &around.prefix)),
     installed("fortran", |suite, around| fortran::run(suite, &around.prefix)),
+    installed("coarrays", |suite, around| coarrays::run(suite, &around.prefix)),
     installed("kmod", |suite, around| kmod::run(suite, &around.prefix)),
     installed("cmake", |suite, around| cmake::run(suite, &around.prefix)),
     Part {

@@ -16,12 +16,16 @@ for option in "$@"; do
         --libs) echo "-lga -larmci -lmpi_abi" ;;
         --blas_size) echo 4 ;;
         --use_blas | --use_lapack) echo 1 ;;
-        --use_scalapack | --use_elpa | --enable-f77) echo 0 ;;
+        --use_scalapack | --use_elpa) echo 0 ;;
+        --enable-f77) echo 1 ;;
+        # INTEGERs of 4 bytes; with -fdefault-integer-8 it is -lga_fortran_i8.
+        --flibs) echo "-lga_fortran -lga -larmci -lmpifort_abi -lmpi_abi" ;;
+        --f77) echo "$prefix/bin/mpifort" ;;
         --network) echo "ISTHMUS" ;;
-        --network_ldflags | --network_libs | --flibs | --f77) echo "" ;;
+        --network_ldflags | --network_libs) echo "" ;;
         --help)
             echo "usage: ga-config --prefix | --version | --cc | --cxx | --cppflags | --cflags | --ldflags | --libs | --blas_size"
-            echo "       | --use_blas | --use_lapack | --use_scalapack | --enable-f77 | --network"
+            echo "       | --use_blas | --use_lapack | --use_scalapack | --enable-f77 | --f77 | --flibs | --network"
             ;;
         *)
             echo "ga-config: unknown option $option, see --help" >&2

@@ -277,6 +277,18 @@ pub fn put_back(handle: i32, plan: Plan) {
     }
 }
 
+/// How many dimensions the array of a handle has, or will have once it has memory: 0 before `GA_Set_data`.
+///
+/// # Errors
+/// It has none, or a sparse one.
+pub fn rank(handle: i32) -> Result<usize> {
+    match entry(handle)? {
+        HandleSlot::Ready(array) => Ok(array.rank()),
+        HandleSlot::Planned(plan) => Ok(plan.dims.len()),
+        HandleSlot::Sparse(_) => Err(Error::argument(format!("array {handle} is sparse"))),
+    }
+}
+
 /// The plan of a handle that has no memory yet.
 ///
 /// # Errors

@@ -11,6 +11,7 @@ use crate::process::target;
 
 pub mod arrays;
 pub mod cmake;
+pub mod coarrays;
 pub mod files;
 pub mod fortran;
 pub mod imb;

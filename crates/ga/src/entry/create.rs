@@ -263,7 +263,7 @@ entries! {
     }
     // Both are what an irregular distribution and corners are here without being asked.
     fn isthmus_ga_GA_Set_irreg_flag(handle: c_int, _flag: c_int) { handles::plan(handle).map(drop)? }
-    fn isthmus_ga_GA_Set_ghost_corner_flag(handle: c_int, _flag: c_int) { handles::plan(handle).map(drop)? }
+    fn isthmus_ga_GA_Set_ghost_corner_flag(handle: c_int, _flag: c_int) { handles::rank(handle).map(drop)? }
     // Hints about caches and devices of other implementations.
     fn isthmus_ga_GA_Set_property(handle: c_int, _property: *const c_char) { find(handle).map(drop)? }
     fn isthmus_ga_GA_Unset_property(handle: c_int) { find(handle).map(drop)? }

@@ -103,8 +103,8 @@ entries! {
         array.check(&patch)?;
         if is_dealt(&array) { array.blocks(&patch).len() as c_int } else { -1 }
     }
-    fn isthmus_ga_GA_Ndim(handle: c_int) -> c_int { find(handle)?.rank() as c_int }
-    fn isthmus_ga_GA_Get_dimension(handle: c_int) -> c_int { find(handle)?.rank() as c_int }
+    fn isthmus_ga_GA_Ndim(handle: c_int) -> c_int { handles::rank(handle)? as c_int }
+    fn isthmus_ga_GA_Get_dimension(handle: c_int) -> c_int { handles::rank(handle)? as c_int }
     fn isthmus_ga_GA_Inquire_name(handle: c_int) -> *const c_char { handles::c_name(&find(handle)?.name) }
     fn isthmus_ga_GA_Inquire_memory() -> usize { life::memory_used() as usize }
     fn isthmus_ga_GA_Memory_avail() -> usize { life::memory_left() as usize }

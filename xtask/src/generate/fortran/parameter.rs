@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 
 use super::super::c;
 use super::super::standard::{Direction, Length, Parameter, Procedure};
-use super::{base, goes_on, has_choice, has_request};
+use super::{base, has_choice, has_request};
 
 /// Which form of a procedure is written.
 #[derive(Clone, Copy)]
@@ -392,11 +392,14 @@ impl Code {
                     "*" => self.partners(procedure, name, all, form),
                     given => format!("*{given}"),
                 };
-                let kept = u8::from(goes_on(procedure) && has_request(procedure));
                 self.before.push_str(&format!(
-                    "    MPI_Datatype *c_{name} = datatypes_in({name}, {count}, {kept});\n"
+                    "    MPI_Datatype *c_{name} = datatypes_in({name}, {count});\n"
                 ));
-                self.after.push_str(&format!("    datatypes_done(c_{name}, {kept});\n"));
+                self.after.push_str(&if has_request(procedure) {
+                    format!("    datatypes_keep(c_{name}, c_request, code);\n")
+                } else {
+                    format!("    datatypes_done(c_{name});\n")
+                });
                 format!("c_{name}")
             }
             (Some(_), _) => bail!("{}: no arrays of {c_type}", procedure.name),
@@ -415,6 +418,10 @@ impl Code {
                     format!("{function}_in(*{name})")
                 };
                 self.before.push_str(&format!("    {c_type} c_{name} = {first};\n"));
+                let may_end = c_type == "MPI_Request" && direction == Direction::Inout;
+                if may_end {
+                    self.before.push_str(&format!("    KEPT *kept = kept_take(*{name});\n"));
+                }
                 match direction {
                     Direction::In => {}
                     Direction::Out => self.after.push_str(&format!(
@@ -423,6 +430,9 @@ impl Code {
                     Direction::Inout => self
                         .after
                         .push_str(&format!("    *{name} = {function}_out(c_{name});\n")),
+                }
+                if may_end {
+                    self.after.push_str(&format!("    kept_settle(kept, *{name});\n"));
                 }
                 format!("&c_{name}")
             }

@@ -22,11 +22,13 @@ pub fn run(suite: &mut Suite, prefix: &Path) {
         "sections.f90",
         "random_sections.F90",
     ];
-    if !Tool::Fortran.is_there() || !Path::new("/etc/debian_version").exists() || std::env::consts::ARCH != "x86_64" {
+    if !Tool::Fortran.is_there() || !has_packages() {
         return;
     }
     let unpacked = folder("mpich-fortran");
-    if !suite.step("Debian's MPICH for Fortran is fetched", || fetch(&unpacked)) {
+    if !suite.step("Debian's MPICH for Fortran is fetched", || {
+        fetch(&unpacked, &["libmpich-dev", "libmpich12"])
+    }) {
         return;
     }
     for source in PROGRAMS {
@@ -66,15 +68,19 @@ fn families() -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
+/// Does this machine have Debian's packages for this processor?
+pub fn has_packages() -> bool {
+    Path::new("/etc/debian_version").exists() && std::env::consts::ARCH == "x86_64"
+}
+
 /// The packages' files, without installing them.
-fn fetch(unpacked: &Path) -> Result<()> {
-    const PACKAGES: [&str; 2] = ["libmpich-dev", "libmpich12"];
-    if unpacked.join("usr/include").exists() {
+pub fn fetch(unpacked: &Path, packages: &[&str]) -> Result<()> {
+    if unpacked.join("usr").exists() {
         return Ok(());
     }
     std::fs::create_dir_all(unpacked).with_context(|| format!("cannot make {}", unpacked.display()))?;
     let mut download = Command::new("apt-get");
-    download.arg("download").args(PACKAGES).current_dir(unpacked);
+    download.arg("download").args(packages).current_dir(unpacked);
     quiet(&mut download, INSTALL)?;
     for entry in std::fs::read_dir(unpacked)? {
         let path = entry?.path();
