@@ -1,4 +1,4 @@
-//! Where programs are checked: bytes that several members have written, outside atomic mode, since all have synchronised the file. What is there
+//! Where programs are checked: bytes that several members have written, outside atomic mode, since all have synchronised the file. Which of them are there
 //! afterwards is undefined (MPI-5.0 §14.6.1). If a collective call on the file lies between the two it is only told: HDF5 writes its metadata so, by
 //! one rank and later by another, and on a file system that all see alike the later one's bytes are there (decision 181).
 
@@ -79,7 +79,7 @@ impl File {
                 false => ": which of them are there is undefined",
             },
         );
-        // Programs often look at no error codes of files. What is no error is told once.
+        // Programs often look at no error codes of files. A line that is no error is told once.
         if self.comm.rank() == 0 && !(is_ordered && self.has_told.swap(true, Ordering::Relaxed)) {
             isthmus_os::process::say(&format!("isthmus: {line}"));
         }
