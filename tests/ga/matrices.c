@@ -147,6 +147,20 @@ static void gemm(char ta, char tb, int m, int n, int k, number x, number y)
     }
 }
 
+/* The corners of a transposed factor are those after its transposition. */
+static struct patch as_factor(struct patch stored, char letter)
+{
+    struct patch x = stored;
+    if (letter == 'n') return x;
+    for (int d = 0; d < 2; d++) {
+        x.lo[d] = stored.lo[1 - d];
+        x.hi[d] = stored.hi[1 - d];
+        x.lo64[d] = stored.lo64[1 - d];
+        x.hi64[d] = stored.hi64[1 - d];
+    }
+    return x;
+}
+
 /* The factors may be larger than what is multiplied. */
 static void multiplied(void)
 {
@@ -172,14 +186,15 @@ static void multiplied(void)
     patch_of(&q, &b, right);
     patch_of(&r, &c, made);
     give_some(&c);
-    if (turn % 2) NGA_Matmul_patch64(ta, tb, scalar(alpha), scalar(beta), a.handle, CORNERS64(p), b.handle, CORNERS64(q), c.handle, CORNERS64(r));
-    else NGA_Matmul_patch(ta, tb, scalar(alpha), scalar(beta), a.handle, CORNERS(p), b.handle, CORNERS(q), c.handle, CORNERS(r));
+    struct patch f = as_factor(p, ta), g = as_factor(q, tb);
+    if (turn % 2) NGA_Matmul_patch64(ta, tb, scalar(alpha), scalar(beta), a.handle, CORNERS64(f), b.handle, CORNERS64(g), c.handle, CORNERS64(r));
+    else NGA_Matmul_patch(ta, tb, scalar(alpha), scalar(beta), a.handle, CORNERS(f), b.handle, CORNERS(g), c.handle, CORNERS(r));
     multiply(ta, tb, p.lo, q.lo, r.lo, m, n, k, alpha, beta);
     SAME(&c);
     give_some(&c);
 #define RANGES(x) x.lo[0], x.hi[0], x.lo[1], x.hi[1]
-    if (turn % 2) GA_Matmul_patch64(ta, tb, scalar(alpha), scalar(beta), a.handle, RANGES(p), b.handle, RANGES(q), c.handle, RANGES(r));
-    else GA_Matmul_patch(ta, tb, scalar(alpha), scalar(beta), a.handle, RANGES(p), b.handle, RANGES(q), c.handle, RANGES(r));
+    if (turn % 2) GA_Matmul_patch64(ta, tb, scalar(alpha), scalar(beta), a.handle, RANGES(f), b.handle, RANGES(g), c.handle, RANGES(r));
+    else GA_Matmul_patch(ta, tb, scalar(alpha), scalar(beta), a.handle, RANGES(f), b.handle, RANGES(g), c.handle, RANGES(r));
     multiply(ta, tb, p.lo, q.lo, r.lo, m, n, k, alpha, beta);
     SAME(&c);
     SAME(&a);

@@ -55,6 +55,18 @@ fn readings(patch: &Patch) -> Result<Vec<[usize; 2]>> {
     }
 }
 
+/// The part of the stored array that a factor of `GA_Matmul_patch` is: its corners are those of op(A), after the transposition, as upstream
+/// has it (`global/src/matmul.c`).
+pub fn stored(mut corners: Patch, orientation: Orientation) -> Result<Patch> {
+    if orientation != Orientation::Plain
+        && let Some([row, column]) = readings(&corners)?.pop()
+    {
+        corners.lo.swap(row, column);
+        corners.hi.swap(row, column);
+    }
+    Ok(corners)
+}
+
 /// How the three matrices are read, so that they make a product; and its inner extent. No two ways to read them that both
 /// fit have different products.
 fn fitting(a: Factor<'_>, b: Factor<'_>, c: Part<'_>) -> Result<([[usize; 2]; 3], i64)> {

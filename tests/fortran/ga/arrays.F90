@@ -120,7 +120,7 @@ program arrays
   call check(ok .and. ga_ndim(g_d) == 2 .and. lo(1) == 1 .and. hi(1) == 8, 'ga_set_chunk')
   ok = ga_destroy(g_d)
   call ga_zero(g_c)
-  call ga_matmul_patch('n', 't', 1d0, 0d0, g_a, 1, 3, 2, 5, g_b, 2, 4, 1, 4, g_c, 1, 3, 1, 3)
+  call ga_matmul_patch('n', 't', 1d0, 0d0, g_a, 1, 3, 2, 5, g_b, 1, 4, 2, 4, g_c, 1, 3, 1, 3)
   c = 0
   c(:3, :3) = matmul(a(1:3, 2:5), transpose(b(2:4, 1:4)))
   call is(c, 'ga_matmul_patch')

@@ -71,7 +71,11 @@ impl Npb {
             .context("--npb: the kernels are in Fortran; install a compiler (gfortran), and say isthmus fortran")?;
         // They pass numbers of different types for one choice buffer, and write constants as X'F', which gfortran refuses otherwise.
         let is_gnu = compiler.lines().any(|line| line.contains("GNU Fortran"));
-        let legacy = if is_gnu { " -fallow-argument-mismatch -fallow-invalid-boz -w" } else { "" };
+        let legacy = if is_gnu {
+            " -fallow-argument-mismatch -fallow-invalid-boz -w"
+        } else {
+            ""
+        };
         fs::write(copy.join("config/make.def"), settings(prefix, &start, legacy))?;
         Ok(Self {
             source: source.to_owned(),

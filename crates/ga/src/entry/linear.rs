@@ -55,8 +55,13 @@ unsafe fn matmul(
 ) -> Result<()> {
     let (a, b, c) = (find(a)?, find(b)?, find(c)?);
     let patch = |[ilo, ihi, jlo, jhi]: Corners| Patch::new([ilo, jlo], [ihi, jhi]);
-    let (p, q, r) = (patch(ac), patch(bc), patch(cc));
-    let factors: [Factor<'_>; 2] = [((&a, &p), orientation(letters.0)?), ((&b, &q), orientation(letters.1)?)];
+    let (ta, tb) = (orientation(letters.0)?, orientation(letters.1)?);
+    let (p, q, r) = (
+        linear::stored(patch(ac), ta)?,
+        linear::stored(patch(bc), tb)?,
+        patch(cc),
+    );
+    let factors: [Factor<'_>; 2] = [((&a, &p), ta), ((&b, &q), tb)];
     // SAFETY: the caller's promise.
     unsafe { linear::multiply(alpha, factors[0], factors[1], beta, (&c, &r)) }
 }
@@ -102,8 +107,10 @@ indexed! {
         chi: *const Index,
     ) {
         let (a, b, c) = (find(a)?, find(b)?, find(c)?);
-        let (p, q, r) = (patch(&a, alo, ahi)?, patch(&b, blo, bhi)?, patch(&c, clo, chi)?);
-        let factors = (((&*a, &p), orientation(ta)?), ((&*b, &q), orientation(tb)?));
+        let (ta, tb) = (orientation(ta)?, orientation(tb)?);
+        let (p, q) = (linear::stored(patch(&a, alo, ahi)?, ta)?, linear::stored(patch(&b, blo, bhi)?, tb)?);
+        let r = patch(&c, clo, chi)?;
+        let factors = (((&*a, &p), ta), ((&*b, &q), tb));
         linear::multiply(alpha.cast(), factors.0, factors.1, beta.cast(), (&c, &r))?
     }
 }
