@@ -334,8 +334,15 @@ pub unsafe fn pieces(sum: Sum, entries: &[Vector], proc: i32) -> Result<()> {
         whole(sum, u64::try_from(entry.bytes).unwrap_or(0))?;
     }
     if let Some(far) = &job.far {
+        let owner = job.process(proc)?;
         // SAFETY: the caller's promise.
-        return unsafe { pieces_far(job, far, sum, entries, job.process(proc)?) };
+        match unsafe { elsewhere::by_block(job, End::Target, entries, owner, |_, _, _| Ok(())) } {
+            // SAFETY: the caller's promise.
+            Ok(()) => return unsafe { pieces_far(job, far, sum, entries, owner) },
+            Err(error) if far.is_elsewhere(owner) => return Err(error),
+            // Not all are in blocks that all know: only processes of its node add to them.
+            Err(_) => {}
+        }
     }
     // SAFETY: the caller's promise.
     let owner = unsafe { check_vectors(job, End::Target, entries, proc) }?;

@@ -38,6 +38,7 @@ pub type Keys = [RegionKey; 2];
 struct Known {
     length: u64,
     allocation: u64,
+    keys: Keys,
     plain: Arc<Target>,
     sums: Arc<Target>,
 }
@@ -69,10 +70,12 @@ pub fn register(address: *mut u8, bytes: u64) -> Result<Keys> {
 ///
 /// # Errors
 /// The keys make no sense.
-pub fn learn(owner: Peer, start: u64, length: u64, allocation: u64, [plain, sums]: Keys) -> Result<()> {
+pub fn learn(owner: Peer, start: u64, length: u64, allocation: u64, keys: Keys) -> Result<()> {
+    let [plain, sums] = keys;
     let known = Known {
         length,
         allocation,
+        keys,
         plain: Arc::new(Target::attach(owner, plain)?),
         sums: Arc::new(Target::attach(owner, sums)?),
     };
@@ -88,6 +91,13 @@ pub fn learn(owner: Peer, start: u64, length: u64, allocation: u64, [plain, sums
 pub fn allocation_at(owner: Peer, start: u64) -> Option<u64> {
     let blocks = BLOCKS.read().unwrap_or_else(PoisonError::into_inner);
     Some(blocks.get(&owner.0)?.get(&start)?.allocation)
+}
+
+/// Is the block of `owner` that begins here known by these keys? One that lay there before, and was freed, has others.
+pub fn is_known(owner: Peer, start: u64, keys: &Keys) -> bool {
+    let blocks = BLOCKS.read().unwrap_or_else(PoisonError::into_inner);
+    let known = blocks.get(&owner.0).and_then(|of_owner| of_owner.get(&start));
+    known.is_some_and(|block| block.keys == *keys)
 }
 
 /// Forget the blocks of an allocation.

@@ -3,7 +3,7 @@
 //! Global memory comes from the job's shared heap, which every process maps: a put or a get is a copy, made by the caller,
 //! with nobody's help and no lock. So every operation is complete, also at its target, when it returns, and non-blocking
 //! handles never have anything to wait for. Accumulates take a lock of the target's stripes while they add. Memory of other nodes is reached
-//! by the engine ([`far`]).
+//! by the engine ([`far`]): there a put or an accumulate is complete at the target after the next fence.
 //!
 //! Typed Rust functions stand here, by topic; [`entry`] has the C functions, which the trampolines of `libarmci.so` jump to. A
 //! C function that gets what is wrong ends the job with one line that names it ([`error::fatal`]).

@@ -11,7 +11,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 use isthmus_engine::backoff::{LOOKS_AT_HOLDER, ShortWait};
-use isthmus_engine::{allows_threads, enter, fault_events, ring};
+use isthmus_engine::{allows_threads, enter, fault_events, ring, rma};
 use isthmus_os::process::say;
 
 use crate::error::{Result, argument, line};
@@ -156,16 +156,31 @@ impl<'a> SleepLock<'a> {
         Ok(())
     }
 
-    /// Take it for process `for_whom`, if it is free.
+    /// Take it for process `origin` of `world`, if it is free, or its holder is dead. Does not enter the engine.
     ///
     /// # Errors
     /// That process holds it.
-    pub fn try_for(&self, for_whom: usize) -> Result<bool> {
-        let theirs = for_whom as u32 + 1;
-        if self.word.load(Ordering::Relaxed) == theirs {
+    pub fn try_for(&self, origin: usize, world: &Group) -> Result<bool> {
+        let theirs = origin as u32 + 1;
+        let held = self.word.load(Ordering::Relaxed);
+        if held == theirs {
             return Err(argument("the calling process holds this mutex already"));
         }
-        Ok(self.try_lock(theirs))
+        let holder = held.wrapping_sub(1) as usize;
+        if fault_events() == 0 || holder >= world.size() || !rma::has_died(world.peer(holder)) {
+            return Ok(self.try_lock(theirs));
+        }
+        let taken = self
+            .word
+            .compare_exchange(held, theirs, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok();
+        if taken {
+            say(&line(
+                "a mutex",
+                &format!("its holder, process {holder}, has failed; taken over"),
+            ));
+        }
+        Ok(taken)
     }
 
     fn try_lock(&self, mine: u32) -> bool {

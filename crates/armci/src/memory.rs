@@ -274,7 +274,7 @@ pub fn take(bytes: u64) -> Result<(NonNull<u8>, Option<Keys>)> {
 pub fn know(start: u64, length: u64, owner: usize, keys: Option<Keys>) -> Result<()> {
     let job = job()?;
     if let Some(keys) = keys
-        && far::allocation_at(job.peer(owner), start).is_none()
+        && !far::is_known(job.peer(owner), start, &keys)
     {
         let allocation = ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
         far::learn(job.peer(owner), start, length, allocation, keys)?;

@@ -134,18 +134,18 @@ fn far_owner(job: &Job, mutex: i32, proc: i32) -> Result<Option<usize>> {
     }
 }
 
-/// Lock a mutex of the calling process for another one, if it is free. Does not block.
+/// Lock a mutex of the calling process for another one, if it is free or its holder is dead. Does not block.
 ///
 /// # Errors
 /// There is no such mutex, or that process holds it.
-fn lock_for(job: &Job, mutex: u32, for_whom: usize) -> Result<bool> {
+fn lock_for(job: &Job, mutex: u32, origin: usize) -> Result<bool> {
     if SET.read().unwrap_or_else(PoisonError::into_inner).is_none() {
         // They are being made: the other process has come out of that call already.
         return Ok(false);
     }
     let mut taken = false;
     with(job, mutex as i32, job.me as i32, |lock| {
-        taken = lock.try_for(for_whom)?;
+        taken = lock.try_for(origin, &job.world)?;
         Ok(())
     })?;
     Ok(taken)
@@ -155,10 +155,8 @@ fn lock_for(job: &Job, mutex: u32, for_whom: usize) -> Result<bool> {
 ///
 /// # Errors
 /// There is no such mutex, or that process does not hold it.
-fn unlock_for(job: &Job, mutex: u32, for_whom: usize) -> Result<()> {
-    with(job, mutex as i32, job.me as i32, |lock| {
-        lock.unlock(for_whom, &job.world)
-    })
+fn unlock_for(job: &Job, mutex: u32, origin: usize) -> Result<()> {
+    with(job, mutex as i32, job.me as i32, |lock| lock.unlock(origin, &job.world))
 }
 
 /// What processes of other nodes ask of a mutex's owner, which answers when it is done.

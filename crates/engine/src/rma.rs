@@ -64,7 +64,7 @@ pub(crate) use mailbox::serve;
 pub use notify::{look_briefly, notify, published, wait_for, wake};
 pub use region::{Atomicity, Region, RegionKey, deregister, register, register_as};
 pub(crate) use service::{Asked, Call, Serving, Unanswered};
-pub use service::{send_kept, serve_others};
+pub use service::{send_if_idle, send_kept, serve_others};
 pub use shared::{give_shared, shared_at, take_shared};
 pub use target::Target;
 

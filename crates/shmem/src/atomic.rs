@@ -340,8 +340,10 @@ impl<'a, B: Copy + Default> FarCell<'a, B> {
     }
 
     fn finish(&self) {
-        if self.fetched == Fetched::Answered {
-            self.far.finish(self.call, self.target.peer().0);
+        let pe = self.target.peer().0;
+        match self.fetched {
+            Fetched::Answered => self.far.finish(self.call, pe),
+            Fetched::Dropped | Fetched::Stored(_) => self.far.goes_on(pe),
         }
     }
 }

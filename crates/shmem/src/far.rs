@@ -8,7 +8,7 @@
 //! Messages from one PE to another are executed in their order, so what follows a fence comes after what was before; only long contiguous
 //! transfers by the provider's RMA may overtake messages, and wait for those that a fence is behind ([`Far::order`]).
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use isthmus_collective::Team;
@@ -25,6 +25,8 @@ use crate::memory::symmetric::Ranges;
 const OFFSET: u64 = (1 << 48) - 1;
 /// Words of a range as a PE tells of it: what it is, its bytes, and its key.
 const TOLD: usize = 8;
+/// More ranges no PE has: a peer's number.
+const MOST_RANGES: u64 = 1 << 16;
 /// What the heap is; segments of static data are hashes.
 const HEAP: u64 = 0;
 
@@ -36,8 +38,10 @@ pub struct Far {
     /// By range, as their names count them, then by PE. `None`: it is on this node, or has no such range.
     targets: Vec<Vec<Option<Target>>>,
     flow: Flow,
-    /// There was a fence, and messages before it may not have come yet.
-    is_fenced: AtomicBool,
+    /// Fences so far.
+    fences: AtomicU64,
+    /// So many of them, at least, have nothing under way that was asked before them.
+    completed: AtomicU64,
     attended: Mutex<Option<Attended>>,
 }
 
@@ -65,7 +69,11 @@ impl Far {
         let mut counts = vec![0; team.size() as usize];
         let gathered = team.allgather(&[pieces.len() as u64], &mut counts);
         gathered.unwrap_or_else(|error| call.refuse(error));
-        let most = counts.iter().copied().max().unwrap_or(0) as usize;
+        let most = counts.iter().copied().max().unwrap_or(0);
+        if most > MOST_RANGES {
+            call.refuse(format!("a PE tells of {most} ranges of symmetric memory"));
+        }
+        let most = most as usize;
         own.resize(most * TOLD, 0);
         let mut all = vec![0; own.len() * counts.len()];
         let gathered = team.allgather(&own, &mut all);
@@ -88,7 +96,8 @@ impl Far {
         Self {
             targets: targets.collect(),
             flow: Flow::new(),
-            is_fenced: AtomicBool::new(false),
+            fences: AtomicU64::new(0),
+            completed: AtomicU64::new(0),
             attended: Mutex::new(None),
         }
     }
@@ -115,19 +124,21 @@ impl Far {
 
     /// Complete all operations: they are over, and seen by all PEs. Blocks.
     pub fn complete(&self, call: Call) {
-        self.is_fenced.store(false, Ordering::Relaxed);
+        let fences = self.fences.load(Ordering::Relaxed);
         self.flow.flush_all().unwrap_or_else(|error| call.refuse(error));
+        // Only now: another thread's long transfer must not pass while this one waits.
+        self.completed.fetch_max(fences, Ordering::Relaxed);
     }
 
     /// Later operations come after earlier ones, at each PE. Does not block.
     pub fn order(&self) {
-        self.is_fenced.store(true, Ordering::Relaxed);
+        self.fences.fetch_add(1, Ordering::Relaxed);
         rma::send_kept();
     }
 
     /// Before a transfer that may overtake messages.
     fn before_long(&self, call: Call, length: u64) {
-        if rma::overtakes(length) && self.is_fenced.load(Ordering::Relaxed) {
+        if rma::overtakes(length) && self.completed.load(Ordering::Relaxed) < self.fences.load(Ordering::Relaxed) {
             self.complete(call);
         }
     }
@@ -135,6 +146,12 @@ impl Far {
     /// The scope of all operations.
     pub fn flow(&self) -> &Flow {
         &self.flow
+    }
+
+    /// Something was asked of a PE that nothing waits for: it goes on while the program computes (OpenSHMEM 1.6, "Progress of OpenSHMEM
+    /// Operations"). Does not block.
+    pub fn goes_on(&self, pe: u32) {
+        rma::send_if_idle(Peer(pe));
     }
 
     /// Wait for the results that a PE was asked for. Blocks.
@@ -191,6 +208,7 @@ impl<'a> Reach<'a> {
         // SAFETY: the caller's promise; short bytes are copied, and long ones are sent before this returns.
         let put = unsafe { far.flow.put_bytes(target, at, source, length) };
         put.unwrap_or_else(|error| call.refuse(error));
+        far.goes_on(pe);
     }
 
     /// Get bytes from memory that is not mapped here: blocks until they are there, or, if it does not wait, they are there after a quiet.
@@ -207,8 +225,9 @@ impl<'a> Reach<'a> {
         // SAFETY: the caller's promise.
         let got = unsafe { far.flow.get_bytes(target, at, dest, length) };
         got.unwrap_or_else(|error| call.refuse(error));
-        if waits {
-            far.finish(call, pe);
+        match waits {
+            true => far.finish(call, pe),
+            false => far.goes_on(pe),
         }
     }
 
@@ -220,9 +239,15 @@ impl<'a> Reach<'a> {
     #[inline(never)]
     pub unsafe fn put_blocks(self, call: Call, dest: &FarBlocks, source: &Layout<'_>, pe: u32) {
         let (far, target, at) = self.place(call, "dest", dest.first, dest.length, pe);
-        // SAFETY: the caller's promise; the bytes are copied into messages.
-        let put = unsafe { far.flow.put(target, &dest.layout(at), source) };
+        let there = dest.layout(at);
+        // Blocks without gaps are bytes in a row.
+        if let Layout::Contiguous(span) = there {
+            far.before_long(call, span.length);
+        }
+        // SAFETY: the caller's promise; the bytes are copied into messages, or sent before this returns.
+        let put = unsafe { far.flow.put(target, &there, source) };
         put.unwrap_or_else(|error| call.refuse(error));
+        far.goes_on(pe);
     }
 
     /// Get blocks from memory that is not mapped here. Blocks until they are there.

@@ -1,5 +1,6 @@
-//! Waiting for non-blocking operations. An operation is complete when its call returns, so explicit, implicit and aggregate handles have
-//! nothing to remember; waiting for one only looks whether the arguments can be. The calls themselves stand beside their blocking forms.
+//! Waiting for non-blocking operations. An operation is complete at the origin when its call returns, so explicit, implicit and
+//! aggregate handles have nothing to remember; waiting for one only looks whether the arguments can be. The calls themselves stand beside their
+//! blocking forms.
 
 use super::onesided::Handle;
 use super::{DONE, done};

@@ -17,7 +17,7 @@ pub(super) fn bytes(address: *const u8, length: usize) -> Elements<'static> {
 }
 
 /// What the kernel works on, for algorithms that want to know how wide it is. Of widths that floating-point numbers have it is taken for such:
-/// then elements are combined in an order that does not depend on the algorithm's mood.
+/// then elements are combined in one order, whichever algorithm is taken.
 pub(super) fn operand(combine: Combine) -> Operand<'static> {
     static WIDE: OnceLock<Arc<Type>> = OnceLock::new();
     let datatype: &'static Type = match combine.width {

@@ -228,7 +228,6 @@ impl Flow {
             let bytes = width as usize;
             let mut operands = [0u8; 2 * 16];
             let asked = Asked {
-                rows: None,
                 width,
                 ..Asked::plain(What::CompareSwap)
             };

@@ -314,7 +314,7 @@ unsafe fn moves(flow: FlowId, target: &Target, at: &Layout<'_>, here: &Layout<'_
         },
         provider_pays: direct::pays(target, length),
     });
-    // SAFETY: the caller's promise; what is not in a row at the target goes by single copies.
+    // SAFETY: the caller's promise; what is neither in a row nor in short rows at the target goes by single copies.
     unsafe {
         match (by, *at) {
             (By::Mapped, _) => by_stores(target, at, here, direction),

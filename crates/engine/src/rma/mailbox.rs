@@ -85,7 +85,7 @@ const IN_BUFFER: u8 = 1;
 /// ...or in the origin's own memory, at an address that lies there.
 const AT_ORIGIN: u8 = 2;
 
-/// What is asked for are [`Rows`].
+/// The question is about [`Rows`].
 const IN_ROWS: u8 = 1 << 7;
 
 /// Operands that lie behind the question rather than in the box's room.
@@ -196,6 +196,10 @@ impl Mailboxes {
             return false;
         };
         if question.is_in_rows() {
+            // Nothing else is asked of rows; results would lie on operands.
+            if wanted.what != What::Put as u32 {
+                return false;
+            }
             let rows = self.rows(index);
             // SAFETY: as below.
             return unsafe {
@@ -550,8 +554,8 @@ impl Mailboxes {
     /// Is an operation of so many bytes, in pieces, likely to be done by the target? One that sleeps is woken if it is worth it.
     fn is_ready(&self, target: &Target, asked: Asked<'_>, length: u64) -> bool {
         if !self.is_attended() && (length < WAKE_FROM || !self.wake(target, asked, length)) {
-            // What is short was asked for, or counted, before it came here.
-            if !is_short(length as usize) {
+            // What is short and in a row was asked for, or counted, before it came here.
+            if asked.rows.is_some() || !is_short(length as usize) {
                 self.miss(target);
             }
             return false;

@@ -34,10 +34,10 @@ use crate::memory::buffer::Buffer;
 use crate::ops::Stage;
 use crate::types::{ContextId, Mode, OpId, Peer, Posting};
 use crate::{Entered, Error, Result, counters, enter};
-pub use unanswered::send_kept;
 pub(crate) use unanswered::{Call, Unanswered};
 pub(super) use unanswered::{Completion, FlowId, OF_NODE, finish_calls};
 use unanswered::{ask, send_batch};
+pub use unanswered::{send_if_idle, send_kept};
 
 const CALLS: ContextId = ContextId::CALLS;
 const ANSWERS: ContextId = ContextId::ANSWERS;

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::ffi::{c_int, c_long};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use isthmus_collective::symmetric::{Board, Group};
 use isthmus_engine::{ContextId, Mode, Peer, Posting, enter};
@@ -36,30 +36,40 @@ fn group(call: Call, start: c_int, log_stride: c_int, size: c_int, p_sync: *cons
         ));
     }
     job.remote(call, "pSync", p_sync.addr(), size_of::<c_long>(), job.me);
-    let mut sets = SETS.lock().unwrap_or_else(PoisonError::into_inner);
-    let board = sets
-        .get_or_insert_default()
-        .entry((start, log_stride, size))
-        .or_insert_with(|| {
-            let pe = |index: c_int| (start + (index << log_stride)).cast_unsigned();
-            let members: Box<[u32]> = (0..size).map(pe).collect();
-            let Some(me) = members.iter().position(|&member| member == job.me) else {
-                call.refuse(format!(
-                    "PE_start={start}, logPE_stride={log_stride}, PE_size={size}: this PE is not in that set"
-                ));
-            };
-            let key = OF_SET | (start as u64) << 32 | (log_stride as u64) << 24 | size as u64;
-            if job.spans_nodes(&members) {
-                let context = agree(job, call, &members, me, log_stride << 20 | size);
-                let board = team::between(job, &members, me, context);
-                return Box::leak(Box::new(board.expect("the first member has chosen a message space")));
-            }
-            match Board::named(key, job.bells, members, me, 0) {
-                Ok(board) => Box::leak(Box::new(board)),
-                Err(error) => call.refuse(error),
-            }
-        });
+    let triplet = (start, log_stride, size);
+    let known = sets().get_or_insert_default().get(&triplet).copied();
+    let board = known.unwrap_or_else(|| {
+        // Without the lock: another thread may wait for the members of another set meanwhile.
+        let board = found(job, call, triplet);
+        sets().get_or_insert_default().insert(triplet, board);
+        board
+    });
     of_board(job, call, board)
+}
+
+fn sets() -> MutexGuard<'static, Option<HashMap<Triplet, &'static Board>>> {
+    SETS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Where the members of a set meet that this PE has not met in before. Blocks if they are on several nodes.
+fn found(job: &Job, call: Call, (start, log_stride, size): Triplet) -> &'static Board {
+    let pe = |index: c_int| (start + (index << log_stride)).cast_unsigned();
+    let members: Box<[u32]> = (0..size).map(pe).collect();
+    let Some(me) = members.iter().position(|&member| member == job.me) else {
+        call.refuse(format!(
+            "PE_start={start}, logPE_stride={log_stride}, PE_size={size}: this PE is not in that set"
+        ));
+    };
+    let board = if job.spans_nodes(&members) {
+        let context = agree(job, call, &members, me, log_stride << 20 | size);
+        let board = team::between(job, &members, me, context);
+        board.unwrap_or_else(|| call.refuse(format!("{context:#x} from PE {start} is no message space")))
+    } else {
+        let key = OF_SET | (start as u64) << 32 | (log_stride as u64) << 24 | size as u64;
+        let board = Board::named(key, job.bells, members, me, 0);
+        board.unwrap_or_else(|error| call.refuse(error))
+    };
+    Box::leak(Box::new(board))
 }
 
 /// The message space of a set on several nodes, which meets for the first time: its first PE takes one and tells the others, in a message that

@@ -22,6 +22,7 @@ const MODELS: [(&str, &[&str], &str, &[&str]); 3] = [
             "collectives",
             "every_routine",
             "histories",
+            "computing",
         ],
     ),
     (

@@ -340,6 +340,26 @@ pub fn send_kept() {
     }
 }
 
+/// Send the batch to a peer now, if no call to it is without an answer; else the progress that takes that answer sends it. So an operation
+/// goes on though this process calls nothing more. Does not block.
+#[inline]
+pub fn send_if_idle(peer: Peer) {
+    if UNANSWERED.load(Ordering::Relaxed) != 0 {
+        send_to_idle(peer);
+    }
+}
+
+#[cold]
+fn send_to_idle(peer: Peer) {
+    let mut inside = enter();
+    let engine = inside.engine();
+    engine.take_answers();
+    let is_under_way = |call: &Unanswered| call.op.is_some() && call.peer == peer.0;
+    if !engine.unanswered.iter().any(is_under_way) {
+        engine.launch_batch(peer.0);
+    }
+}
+
 #[cold]
 fn finish_those(completion: Completion, flow: FlowId, peer: Option<Peer>) -> Result<()> {
     let is_meant = |to: u32, flows: &[FlowId], results: &[Span]| {
