@@ -178,7 +178,7 @@ const LAYOUTS: &[(&str, usize)] = &[
     ("memory::symmetric", 1),
     ("memory::symmetric::size", 1),
     ("ops", 3),
-    ("progress::attend", 3),
+    ("progress::thread", 3),
     ("progress::awaited", 1),
     ("progress::gate", 1),
     ("progress::wait", 1),

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use isthmus_engine::layout::Layout;
 use isthmus_engine::rma::{self, Atomicity, Class, Combine, Flow, Operator, RegionKey, Target};
-use isthmus_engine::{Attended, Peer, Result, symmetric};
+use isthmus_engine::{Peer, ProgressThread, Result, symmetric};
 
 /// What a process of a job on several nodes knows besides.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub struct Far {
     flow: Flow,
     /// How often this process has notified each other one.
     notified: Vec<AtomicU32>,
-    attended: Mutex<Option<Attended>>,
+    thread: Mutex<Option<ProgressThread>>,
 }
 
 /// The keys of a block: plain, sums.
@@ -157,13 +157,13 @@ impl Far {
             notified: elsewhere.iter().map(|_| AtomicU32::new(0)).collect(),
             elsewhere,
             flow: Flow::new(),
-            attended: Mutex::new(Attended::begin()),
+            thread: Mutex::new(ProgressThread::begin()),
         })
     }
 
     /// The program no longer needs to be served while it computes.
     pub fn rest(&self) {
-        *self.attended.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     /// Is a process on another node?

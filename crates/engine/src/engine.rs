@@ -182,7 +182,7 @@ impl Engine {
             }
         }
         if self.attention.load(Ordering::Relaxed) != 0 {
-            moved |= self.attend();
+            moved |= self.handle_failures();
         }
         if self.channels.has_network() {
             if !self.batches.is_empty() {

@@ -102,9 +102,9 @@ pub fn run(JobSpec { ranks, nodes }: JobSpec) -> Result<u8> {
     sink::begin();
     loop {
         agent.wait()?;
-        agent.attend_visitors(&segment, pool.as_ref());
+        agent.handle_visitors(&segment, pool.as_ref());
         for rank in 0..agent.ranks.len() {
-            if let Some(code) = agent.attend(rank) {
+            if let Some(code) = agent.handle(rank) {
                 return Ok(code);
             }
         }
@@ -156,9 +156,9 @@ impl Agent {
         })
     }
 
-    fn attend_visitors(&mut self, segment: &OwnedFd, pool: Option<&OwnedFd>) {
+    fn handle_visitors(&mut self, segment: &OwnedFd, pool: Option<&OwnedFd>) {
         // Where the kernel lets nobody in, the ranks say so themselves.
-        let joining = self.door.attend().unwrap_or_default();
+        let joining = self.door.handle().unwrap_or_default();
         let size = self.ranks.len() as u32;
         for (rank, visitor) in joining {
             match &mut self.ranks[rank as usize] {
@@ -170,12 +170,12 @@ impl Agent {
     }
 
     /// Hear what a rank says. The exit code, if that ends the job.
-    fn attend(&mut self, rank: usize) -> Option<u8> {
+    fn handle(&mut self, rank: usize) -> Option<u8> {
         let State::Inside(lifeline) = &mut self.ranks[rank] else {
             return None;
         };
         // The launcher would end all of them anyway.
-        if let Some(abort) = lifeline.attend() {
+        if let Some(abort) = lifeline.handle() {
             return Some(self.abort(rank, &abort));
         }
         if let Some((_, why)) = lifeline.lost.first() {
@@ -209,7 +209,7 @@ impl Agent {
             let State::Inside(lifeline) = &mut self.ranks[other] else {
                 continue;
             };
-            if let Some(abort) = lifeline.attend() {
+            if let Some(abort) = lifeline.handle() {
                 return Some(self.abort(other, &abort));
             }
             if lifeline.ended.is_some() && !lifeline.finalized {
@@ -284,7 +284,7 @@ impl Agent {
                 std::thread::sleep(Duration::from_millis(5));
                 for state in &mut self.ranks {
                     if let State::Inside(lifeline) = state {
-                        let _ = lifeline.attend();
+                        let _ = lifeline.handle();
                     }
                 }
             }

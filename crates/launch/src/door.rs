@@ -57,7 +57,7 @@ impl Door {
     ///
     /// # Errors
     /// If the kernel refuses for good. Where no descriptor is left connections go on waiting.
-    pub fn attend(&mut self) -> Result<Vec<(u32, Visitor)>, Refused> {
+    pub fn handle(&mut self) -> Result<Vec<(u32, Visitor)>, Refused> {
         let mut taken = 0;
         while self.is_open() && taken < A_ROUND {
             match socket::accept(&self.listener) {
@@ -226,9 +226,9 @@ mod tests {
     fn a_flood_is_taken_in_rounds_with_pauses() {
         let (mut door, nonce) = door(2);
         (0..3 * A_ROUND).for_each(|_| drop(connect(nonce)));
-        assert!(door.attend().expect("an open door").is_empty());
+        assert!(door.handle().expect("an open door").is_empty());
         assert!(door.opens().is_some(), "a pause");
-        assert!(door.attend().expect("an open door").is_empty());
+        assert!(door.handle().expect("an open door").is_empty());
         assert_eq!(waiting(&door), 2 * A_ROUND, "none is taken in the pause");
     }
 
@@ -239,7 +239,7 @@ mod tests {
         let _rank = hello(nonce, 1, nonce.proof(OF_RANK));
         let joined = std::iter::repeat_with(|| {
             std::thread::sleep(PAUSE);
-            door.attend().expect("an open door")
+            door.handle().expect("an open door")
         })
         .take(100)
         .find(|joining| !joining.is_empty());
@@ -253,7 +253,7 @@ mod tests {
         let silent: Vec<OwnedFd> = (0..2 * A_ROUND).map(|_| connect(nonce)).collect();
         for _ in 0..10 {
             std::thread::sleep(PAUSE);
-            assert!(door.attend().expect("an open door").is_empty());
+            assert!(door.handle().expect("an open door").is_empty());
         }
         assert_eq!((door.visitors.len(), waiting(&door)), (3 + MOST, 0));
         drop(silent);
@@ -265,7 +265,7 @@ mod tests {
         let _ranks: Vec<OwnedFd> = (0..door.ranks)
             .map(|rank| hello(nonce, rank, nonce.proof(OF_RANK)))
             .collect();
-        assert_eq!(door.attend().expect("an open door").len(), A_ROUND - 1);
+        assert_eq!(door.handle().expect("an open door").len(), A_ROUND - 1);
         assert!(door.opens().is_none(), "no pause");
     }
 
@@ -273,6 +273,6 @@ mod tests {
     fn who_does_not_know_the_nonce_is_refused() {
         let (mut door, nonce) = door(1);
         let _made = hello(nonce, 0, Nonce([7; 16]).proof(OF_RANK));
-        assert!(door.attend().expect("an open door").is_empty() && door.visitors.is_empty());
+        assert!(door.handle().expect("an open door").is_empty() && door.visitors.is_empty());
     }
 }

@@ -349,9 +349,9 @@ impl Head {
 
     fn watch(&mut self) -> Result<()> {
         loop {
-            self.attend_launchers();
-            self.attend_cut_off();
-            self.attend_clock();
+            self.handle_launchers();
+            self.handle_cut_off();
+            self.handle_clock();
             let is_late = self.ending.is_some_and(|limit| Instant::now() >= limit);
             let is_over = |child: &Child| child.gone.is_some() && (is_late || !child.is_at_work());
             if self.children.iter().all(is_over) {
@@ -360,14 +360,14 @@ impl Head {
             }
             for source in self.wait()? {
                 match source {
-                    Source::Signals => self.attend_signals(),
-                    Source::Listener => self.attend_listener(),
-                    Source::Above => self.attend_above(),
+                    Source::Signals => self.handle_signals(),
+                    Source::Listener => self.handle_listener(),
+                    Source::Above => self.handle_above(),
                     Source::Unidentified => {}
-                    Source::Child(index) => self.attend_child(index),
+                    Source::Child(index) => self.handle_child(index),
                 }
             }
-            self.attend_unidentified();
+            self.handle_unidentified();
         }
     }
 
@@ -379,7 +379,7 @@ impl Head {
                 && !self.children[index].done
                 && poll::readable(&[connection.as_fd()], Some(LAST_OUTPUT)) == Ok(vec![true])
             {
-                self.attend_child(index);
+                self.handle_child(index);
             }
         }
     }
@@ -418,7 +418,7 @@ impl Head {
     }
 
     /// Take what has connected: anybody can, so it is a bounded number a round, and newcomers take the place of the oldest.
-    fn attend_listener(&mut self) {
+    fn handle_listener(&mut self) {
         for _ in 0..UNIDENTIFIED {
             match self.listener.accept() {
                 Ok((stream, _)) => {
@@ -442,7 +442,7 @@ impl Head {
     }
 
     /// A connection proves that it is a daemon of this job and names its node, or is dropped.
-    fn attend_unidentified(&mut self) {
+    fn handle_unidentified(&mut self) {
         for (since, mut connection) in std::mem::take(&mut self.unidentified) {
             let said = connection.receive::<ToHead>();
             match said.into_iter().next() {
@@ -485,7 +485,7 @@ impl Head {
         self.children[index].connection = Some(connection);
     }
 
-    fn attend_child(&mut self, index: usize) {
+    fn handle_child(&mut self, index: usize) {
         let Some(connection) = self.children[index].connection.as_mut() else {
             return;
         };
@@ -512,11 +512,11 @@ impl Head {
                         self.verdict.get_or_insert(code);
                     }
                     for spot in self.children[index].spots.clone() {
-                        self.attend_failures(ToHead::Over(spot.index));
+                        self.handle_failures(ToHead::Over(spot.index));
                     }
                 }
                 ToHead::Hello { .. } => {}
-                message => self.attend_failures(message),
+                message => self.handle_failures(message),
             }
         }
         if is_closed && !self.children[index].done {
@@ -529,7 +529,7 @@ impl Head {
     }
 
     /// Launchers that have ended, and daemons that do not come.
-    fn attend_launchers(&mut self) {
+    fn handle_launchers(&mut self) {
         let mut failed = None;
         for child in &mut self.children {
             if child.gone.is_some() {
@@ -561,7 +561,7 @@ impl Head {
     }
 
     /// Daemons that are still at work some time after their launchers have ended: what their ranks write comes nowhere.
-    fn attend_cut_off(&mut self) {
+    fn handle_cut_off(&mut self) {
         for index in 0..self.children.len() {
             let is_cut_off = |head: &Self| {
                 let child = &head.children[index];
@@ -578,7 +578,7 @@ impl Head {
             let connection = self.children[index].connection.as_ref();
             let has_more = |of: &Connection| poll::readable(&[of.as_fd()], Some(Duration::ZERO)) == Ok(vec![true]);
             if connection.is_some_and(has_more) {
-                self.attend_child(index);
+                self.handle_child(index);
             }
             if let Some((_, status)) = is_cut_off(self) {
                 let child = &mut self.children[index];
@@ -595,7 +595,7 @@ impl Head {
         }
     }
 
-    fn attend_clock(&mut self) {
+    fn handle_clock(&mut self) {
         let now = Instant::now();
         if let Some(limit) = self.ending {
             if now >= limit {
@@ -615,7 +615,7 @@ impl Head {
         }
     }
 
-    fn attend_signals(&mut self) {
+    fn handle_signals(&mut self) {
         while let Ok(Some(arrived)) = self.signals.next() {
             let signal = arrived.signal;
             let ends = ![libc::SIGUSR1, libc::SIGUSR2].contains(&signal);

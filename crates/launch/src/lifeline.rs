@@ -65,7 +65,7 @@ impl Lifeline {
     }
 
     /// Take in all that the rank has said; an abort ends that. Does not block.
-    pub fn attend(&mut self) -> Option<Abort> {
+    pub fn handle(&mut self) -> Option<Abort> {
         // Looked at first: what a process said before it ended can be read after it has.
         self.gone = self.gone || self.process.as_ref().is_some_and(has_ended);
         if self.ended.is_some() {
@@ -179,7 +179,7 @@ mod tests {
             proof: nonce.proof(OF_RANK),
         };
         socket::send(&rank, &hello.encode(), None).expect("room");
-        let (_, visitor) = door.attend().expect("descriptors").pop().expect("a rank joins");
+        let (_, visitor) = door.handle().expect("descriptors").pop().expect("a rank joins");
         let segment = std::fs::File::open("/dev/null").expect("everywhere").into();
         let mut lifeline = visitor.welcome(1, &segment, None);
         let said = |turn| {

@@ -323,21 +323,21 @@ impl Supervisor<'_> {
 
     fn watch(&mut self) -> Result<()> {
         while !self.over() {
-            let mut is_attended = false;
+            let mut is_door_done = false;
             for source in self.wait()? {
                 match source {
-                    Source::Signals => self.attend_signals()?,
-                    Source::Door if is_attended => {}
+                    Source::Signals => self.handle_signals()?,
+                    Source::Door if is_door_done => {}
                     Source::Door => {
-                        is_attended = true;
-                        self.attend_visitors();
+                        is_door_done = true;
+                        self.handle_visitors();
                     }
-                    Source::Rank(rank) => self.attend_rank(rank),
+                    Source::Rank(rank) => self.handle_rank(rank),
                     Source::Pipe(_) | Source::Room(_) => {}
-                    Source::Uplink => self.attend_uplink(),
+                    Source::Uplink => self.handle_uplink(),
                 }
             }
-            self.attend_clock();
+            self.handle_clock();
         }
         self.pass_the_rest_on()
     }
@@ -362,7 +362,7 @@ impl Supervisor<'_> {
             }
         }
         let ready = ready(awaited, limit).map_err(|error| Failure::machine("wait for the ranks", error))?;
-        self.passing.attend(&ready);
+        self.passing.handle(&ready);
         self.say_unwritten();
         Ok(ready)
     }
@@ -442,8 +442,8 @@ impl Supervisor<'_> {
         self.childless || (!self.foreign.is_empty() && process_tree::descendants(&self.foreign).is_empty())
     }
 
-    fn attend_visitors(&mut self) {
-        let joining = match self.door.attend() {
+    fn handle_visitors(&mut self) {
+        let joining = match self.door.handle() {
             Ok(joining) => joining,
             Err(Refused(errno)) => return self.give_up("let the ranks join", "accept4", errno),
         };
@@ -457,7 +457,7 @@ impl Supervisor<'_> {
 
     fn join(&mut self, rank: usize, visitor: Visitor) {
         // The program before it in the same rank may have left a moment ago.
-        self.attend_rank(rank);
+        self.handle_rank(rank);
         let Some(joining) = self.ranks.get_mut(rank).filter(|_| self.ending.is_none()) else {
             return;
         };
@@ -482,12 +482,12 @@ impl Supervisor<'_> {
         self.tell_of_revocations(rank);
     }
 
-    fn attend_rank(&mut self, rank: usize) {
+    fn handle_rank(&mut self, rank: usize) {
         let abort = self
             .ranks
             .get_mut(rank)
             .and_then(|rank| rank.lifeline.as_mut())
-            .and_then(Lifeline::attend);
+            .and_then(Lifeline::handle);
         if let Some(abort) = abort {
             self.abort(rank, &abort);
         }
@@ -496,7 +496,7 @@ impl Supervisor<'_> {
         self.consider(rank);
     }
 
-    fn attend_clock(&mut self) {
+    fn handle_clock(&mut self) {
         let now = Instant::now();
         if let Some(kill_at) = self.ending {
             if now >= kill_at {

@@ -15,7 +15,7 @@ use isthmus_collective::Team;
 use isthmus_engine::layout::{Layout, Level};
 use isthmus_engine::rma::{self, Atomicity, Flow, Region, RegionKey, Target};
 use isthmus_engine::symmetric::{self, Piece};
-use isthmus_engine::{Attended, Peer};
+use isthmus_engine::{Peer, ProgressThread};
 
 use crate::call::Call;
 use crate::memory::statics::Moved;
@@ -42,7 +42,7 @@ pub struct Far {
     fences: AtomicU64,
     /// So many of them, at least, have nothing under way that was asked before them.
     completed: AtomicU64,
-    attended: Mutex<Option<Attended>>,
+    thread: Mutex<Option<ProgressThread>>,
 }
 
 /// What another PE tells.
@@ -98,17 +98,17 @@ impl Far {
             flow: Flow::new(),
             fences: AtomicU64::new(0),
             completed: AtomicU64::new(0),
-            attended: Mutex::new(None),
+            thread: Mutex::new(None),
         }
     }
 
     /// Serve PEs of other nodes while the program calls nothing, or no longer.
-    pub fn attend(&self, whether: bool) {
-        let mut attended = self.attended.lock().unwrap_or_else(PoisonError::into_inner);
+    pub fn make_progress(&self, whether: bool) {
+        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         match whether {
-            true if attended.is_none() => *attended = Attended::begin(),
+            true if thread.is_none() => *thread = ProgressThread::begin(),
             true => {}
-            false => *attended = None,
+            false => *thread = None,
         }
     }
 

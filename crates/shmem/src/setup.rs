@@ -95,7 +95,7 @@ fn start(call: Call, requested: c_int) -> c_int {
         };
         life.job = Some(job);
         if let Some(far) = &job.far {
-            far.attend(true);
+            far.make_progress(true);
         }
         team::open(job);
         job::publish(Some(job));
@@ -143,7 +143,7 @@ pub unsafe fn finalize(call: Call) {
         team::close();
         job::publish(None);
         if let Some(far) = &job.far {
-            far.attend(false);
+            far.make_progress(false);
         }
         isthmus_engine::part();
     }

@@ -49,7 +49,7 @@ impl Engine {
 
     /// Learn of failures and revocations. True: there were some.
     #[cold]
-    pub fn attend(&mut self) -> bool {
+    pub fn handle_failures(&mut self) -> bool {
         // SYNC: attention
         self.attention.swap(0, Ordering::SeqCst);
         let before = fault_events();
@@ -217,13 +217,13 @@ impl Entered {
     pub fn learn_of(&mut self, failures: u32) {
         let engine = self.engine();
         if engine.membership.failures.known() < failures {
-            engine.attend();
+            engine.handle_failures();
         }
     }
 
     /// Learn of all failures and revocations that anybody knows of.
     pub fn learn(&mut self) {
-        self.engine().attend();
+        self.engine().handle_failures();
     }
 
     /// Revoke the message spaces from `first` on, `count` of them, for all `members`, of which the calling process is one:
@@ -254,7 +254,7 @@ impl Entered {
         }
         told.iter().for_each(|&member| engine.segment.alert(member));
         engine.revoke(first.0, count);
-        engine.attend();
+        engine.handle_failures();
         Ok(())
     }
 

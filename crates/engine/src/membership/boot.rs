@@ -18,7 +18,7 @@ use crate::membership::own::{FENCE_NEEDED, FORKED, IDLE, INSIDE, STATE, State, W
 use crate::membership::place;
 use crate::membership::pmi;
 use crate::memory::heap;
-use crate::progress::{attend, gate};
+use crate::progress::{gate, thread};
 use crate::protocol::mechanism;
 use crate::types::World;
 use crate::{Error, Result, enter, warning};
@@ -380,7 +380,7 @@ pub fn part() {
 
 /// Tell the launcher that this process has finalized: its exit is no longer a failure.
 fn leave() {
-    attend::leave_first_frames(&mut enter());
+    thread::leave_first_frames(&mut enter());
     let _ = STATE.compare_exchange(INSIDE, IDLE, Ordering::AcqRel, Ordering::Relaxed);
     tell(&ToLauncher::Finalized);
     let session = SESSION.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();

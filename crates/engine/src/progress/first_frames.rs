@@ -9,8 +9,8 @@ use isthmus_shm::backoff::ShortWait;
 
 use crate::exit_hooks::{self, ExitHooks};
 use crate::limits::FLUSHED_WITHIN;
-use crate::progress::attend;
 use crate::progress::gate::enter;
+use crate::progress::thread;
 
 /// A peer that makes progress has answered by then.
 const LIMIT: Duration = Duration::from_micros(FLUSHED_WITHIN);
@@ -21,7 +21,7 @@ static IN_HAND: AtomicBool = AtomicBool::new(false);
 /// The calling thread has left the engine.
 #[cold]
 pub fn flush() {
-    if attend::attends_first_frames() || IN_HAND.swap(true, Ordering::SeqCst) {
+    if thread::flushes_first_frames() || IN_HAND.swap(true, Ordering::SeqCst) {
         return;
     }
     exit_hooks::clear(ExitHooks::FLUSH_FIRST_FRAMES);
@@ -29,7 +29,7 @@ pub fn flush() {
     let mut wait = ShortWait::default();
     while !are_answered() {
         if begun.elapsed() >= LIMIT {
-            attend::attend_first_frames();
+            thread::flush_first_frames();
             break;
         }
         wait.pause();

@@ -26,7 +26,7 @@ use crate::progress::few_awake;
 use crate::progress::placement;
 use crate::progress::waiters;
 use crate::progress::wakes::{facts_now, learn_wake, yield_cpu};
-use crate::rma::Attending;
+use crate::rma::Progressing;
 use crate::{ContextId, Entered, Peer, Result, allows_threads, counters, enter};
 
 /// How many watch memory.
@@ -162,7 +162,7 @@ fn wait_patiently<T: Send>(
     let mut oversubscribed = shares_cpu(inside);
     let mut backoff = Backoff::new(network::looks());
     let mut showing = Showing::default();
-    let mut attending = Attending::begin();
+    let mut progressing = Progressing::begin();
     let mut rounds = 0_u32;
     loop {
         let mut moved = inside.engine().progress();
@@ -192,7 +192,7 @@ fn wait_patiently<T: Send>(
             Next::Yield if !oversubscribed => yield_cpu(inside.engine().slot()),
             Next::Yield => {
                 let slot = inside.engine().slot();
-                if attending.pause(|| few_awake::yield_cpu(slot)) {
+                if progressing.pause(|| few_awake::yield_cpu(slot)) {
                     few_awake::noticed(inside.engine());
                 }
                 oversubscribed = shares_cpu(inside);
@@ -205,7 +205,8 @@ fn wait_patiently<T: Send>(
                     }
                     showing.show(inside, behind);
                 }
-                if let Some(value) = attending.pause(|| sleep(inside, ready, oversubscribed.then_some(&mut backoff))) {
+                if let Some(value) = progressing.pause(|| sleep(inside, ready, oversubscribed.then_some(&mut backoff)))
+                {
                     showing.end(inside);
                     return value;
                 }

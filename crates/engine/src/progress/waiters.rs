@@ -30,7 +30,7 @@ use crate::progress::gate;
 use crate::progress::placement;
 use crate::progress::wait::{longest_sleep, step};
 use crate::progress::wakes::{self, yield_cpu};
-use crate::rma::Attending;
+use crate::rma::Progressing;
 use crate::{Entered, Guarded, counters};
 
 /// Sees whether what a thread waits for has come, and takes it.
@@ -232,7 +232,7 @@ fn poll(inside: &mut Entered, look: Look<'_>, backoff: &mut Backoff) -> bool {
         inside.notice();
         inside.outside(|| {});
     }
-    let mut attending = Attending::begin();
+    let mut progressing = Progressing::begin();
     let mut has_own_cpu = few_awake::has_own_cpu(inside.engine());
     loop {
         let moved = inside.engine().progress();
@@ -275,7 +275,7 @@ fn poll(inside: &mut Entered, look: Look<'_>, backoff: &mut Backoff) -> bool {
                 let slot = inside.engine().slot();
                 if !oversubscribed {
                     inside.outside(|| yield_cpu(slot));
-                } else if attending.pause(|| inside.outside(|| few_awake::yield_cpu(slot))) {
+                } else if progressing.pause(|| inside.outside(|| few_awake::yield_cpu(slot))) {
                     few_awake::noticed(inside.engine());
                     has_own_cpu = few_awake::has_own_cpu(inside.engine());
                 }

@@ -316,7 +316,7 @@ impl Flow {
         let is_contiguous = |side: &Layout<'_>| matches!(side, Layout::Contiguous(_));
         let is_row = is_contiguous(at) && from.is_none_or(is_contiguous) && result.is_none_or(is_contiguous);
         // One that can be asked for in shared memory is tried there first.
-        if !(is_row && mailbox::is_attended(target)) && target.needs_calls() {
+        if !(is_row && mailbox::is_progressing(target)) && target.needs_calls() {
             // SAFETY: the caller's promise.
             unsafe { service::accumulates(self.id(), target, at, from, result, &combine, 0..length) }?;
             return Ok(());

@@ -1,4 +1,4 @@
-//! Which way a long operation on ordinary memory of a target that attends takes: two copies, of which the target makes one, or single copies by
+//! Which way a long operation on ordinary memory of a target that makes progress takes: two copies, of which the target makes one, or single copies by
 //! the kernel, of which the target makes some. The first is faster as long as lines cross between near CPUs, and slower where they are far; so
 //! each origin learns it of each peer.
 

@@ -1,7 +1,7 @@
 //! Short operations on ordinary memory, done by their target while it waits inside the library: a question in shared memory instead of a
 //! system call.
 //!
-//! A process that has registered ordinary memory has some [`Mailbox`]es, and says whether it *attends*: whether one of its threads looks at
+//! A process that has registered ordinary memory has some [`Mailbox`]es, and says whether it *makes progress*: whether one of its threads looks at
 //! them, waiting for something. Who finds so asks, and waits for the answer; if none comes soon, the question is taken back and the operation
 //! goes by a single copy as it would have done, so that nobody depends on a target that computes, sleeps, or has lost its CPU. The target does
 //! what is asked by the functions that it uses on its own memory, under the same locks, so the rule of atomicity stands; an operation is
@@ -26,10 +26,10 @@ use isthmus_shm::backoff::{
 use isthmus_shm::mailbox::{ANSWER, Answered, Mailbox, QUESTION, Turn};
 use isthmus_shm::occupancy;
 
-use super::attending::{self, Attending};
 use super::combine::Combine;
 use super::execute::{self, Wanted, What};
 use super::notify::wait_watching;
+use super::progressing::{self, Progressing};
 use super::protocols::is_short;
 use super::target::Target;
 use super::{ProcessContext, both_ends, home, is_dead, service};
@@ -45,7 +45,7 @@ pub(super) use pieces::{Outcome, Sides, ask_in_pieces, begin};
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Mailboxes {
-    attends: Attends,
+    progressing: ThreadsInside,
     /// Raised by who wants the owner to stay awake for a while.
     roused: AtomicU32,
     boxes: [Mailbox; BOXES],
@@ -54,7 +54,7 @@ pub(super) struct Mailboxes {
 /// How many threads look, on lines of their own.
 #[derive(Debug)]
 #[repr(C, align(128))]
-struct Attends(AtomicU32);
+struct ThreadsInside(AtomicU32);
 
 const BYTES: usize = size_of::<Mailboxes>() + BOXES * BOX_BYTES;
 
@@ -123,7 +123,7 @@ pub(super) fn open(told: &AtomicU64) {
     // SAFETY: as many bytes were just allocated on such a line, and nobody knows of them.
     let own = unsafe {
         at.write(Mailboxes {
-            attends: Attends(AtomicU32::new(0)),
+            progressing: ThreadsInside(AtomicU32::new(0)),
             roused: AtomicU32::new(0),
             boxes: std::array::from_fn(|_| Mailbox::default()),
         });
@@ -131,7 +131,7 @@ pub(super) fn open(told: &AtomicU64) {
     };
     let place = heap::place_of(memory.as_ptr(), BYTES as u64).expect("the heap's memory is mapped by all");
     let _ = OWN.set(own);
-    attending::show_in(&own.attends.0);
+    progressing::show_in(&own.progressing.0);
     // SYNC: mailboxes
     told.store(place.0, Ordering::Release);
 }
@@ -376,7 +376,7 @@ impl<'a> Asked<'a> {
 }
 
 impl Target {
-    /// Is a question to a target that attends likely to be answered? One that attends may have lost its CPU: who has asked it in vain does
+    /// Is a question to a target that makes progress likely to be answered? One that makes progress may have lost its CPU: who has asked it in vain does
     /// not for some operations, twice as many each time. An operation in pieces counts as so many, as it loses more by another way.
     #[inline]
     fn is_trusted(&self, pieces: u64) -> bool {
@@ -416,19 +416,19 @@ pub(super) enum End {
     Dead,
 }
 
-/// The boxes of a target that attends, or may do so any moment, and how often to look for its answer.
+/// The boxes of a target that makes progress, or may do so any moment, and how often to look for its answer.
 #[inline]
-pub(super) fn attended(target: &Target) -> Option<(&'static Mailboxes, u32)> {
+pub(super) fn progressing(target: &Target) -> Option<(&'static Mailboxes, u32)> {
     let boxes = target.mailboxes()?;
-    if boxes.is_attended() {
+    if boxes.is_progressing() {
         return target.is_trusted(1).then_some((boxes, LOOKS_AT_ANSWER.count()));
     }
     boxes.miss(target).then_some((boxes, LOOKS_AT_ANSWER_AWAY.count()))
 }
 
-/// Does the target attend?
-pub(super) fn is_attended(target: &Target) -> bool {
-    target.mailboxes().is_some_and(Mailboxes::is_attended)
+/// Does the target make progress?
+pub(super) fn is_progressing(target: &Target) -> bool {
+    target.mailboxes().is_some_and(Mailboxes::is_progressing)
 }
 
 /// Have the target do one operation on `length` bytes at `at`: `given` bytes of operands lie at `from`, and `wanted` bytes of results
@@ -452,7 +452,7 @@ pub(super) unsafe fn ask(
     if from.1 > room || into.1 > room {
         return Ok(false);
     }
-    let Some((boxes, looks)) = attended(target) else {
+    let Some((boxes, looks)) = progressing(target) else {
         return Ok(false);
     };
     let home = home()?;
@@ -469,7 +469,7 @@ pub(super) unsafe fn ask(
     }
     boxes.boxes[index].post(&turn);
     let end = boxes.settle(home, target, index, &turn, looks);
-    // That one which did not attend did not answer says nothing of when it does.
+    // That one which made no progress did not answer says nothing of when it does.
     if end != End::Away || looks != LOOKS_AT_ANSWER_AWAY.count() {
         target.note(end);
     }
@@ -529,7 +529,7 @@ impl Mailboxes {
     fn claim_soon(&self, home: &ProcessContext) -> Option<(usize, Turn)> {
         for _ in 0..LOOKS_AT_ANSWER.count() {
             let found = self.claim(home);
-            if found.is_some() || !self.is_attended() {
+            if found.is_some() || !self.is_progressing() {
                 return found;
             }
             serve();
@@ -538,7 +538,7 @@ impl Mailboxes {
         None
     }
 
-    /// The target does not attend. If it sleeps inside the library, and was missed some times, have it look for a while. True: ask it
+    /// The target makes no progress. If it sleeps inside the library, and was missed some times, have it look for a while. True: ask it
     /// nevertheless.
     fn miss(&self, target: &Target) -> bool {
         let misses = target.misses.load(Ordering::Relaxed).wrapping_add(1);
@@ -553,7 +553,7 @@ impl Mailboxes {
 
     /// Is an operation of so many bytes, in pieces, likely to be done by the target? One that sleeps is woken if it is worth it.
     fn is_ready(&self, target: &Target, asked: Asked<'_>, length: u64) -> bool {
-        if !self.is_attended() && (length < WAKE_FROM || !self.wake(target, asked, length)) {
+        if !self.is_progressing() && (length < WAKE_FROM || !self.wake(target, asked, length)) {
             // What is short and in a row was asked for, or counted, before it came here.
             if asked.rows.is_some() || !is_short(length as usize) {
                 self.miss(target);
@@ -564,14 +564,14 @@ impl Mailboxes {
         is_trusted || asked.combine.is_some() && length >= ALONE_DEAR_FROM
     }
 
-    /// Have a target that sleeps inside the library attend, for an operation of so many bytes. True: it does.
+    /// Have a target that sleeps inside the library make progress, for an operation of so many bytes. True: it does.
     #[cold]
     fn wake(&self, target: &Target, asked: Asked<'_>, length: u64) -> bool {
         let more = asked.combine.map_or(0, |_| length / BYTES_PER_LOOK);
         self.rouse(target)
             && (0..LOOKS_AT_ROUSED.value + more).any(|_| {
                 std::hint::spin_loop();
-                self.is_attended()
+                self.is_progressing()
             })
     }
 
@@ -630,16 +630,16 @@ impl Mailboxes {
     }
 
     #[inline]
-    fn is_attended(&self) -> bool {
-        self.attends.0.load(Ordering::Relaxed) != 0
+    fn is_progressing(&self) -> bool {
+        self.progressing.0.load(Ordering::Relaxed) != 0
     }
 
-    /// Wait for the answer, as long as the target attends, and for at most so many looks.
+    /// Wait for the answer, as long as the target makes progress, and for at most so many looks.
     #[inline]
     fn settle(&self, home: &ProcessContext, target: &Target, index: usize, turn: &Turn, most: u32) -> End {
         let place = &self.boxes[index];
         let mut looks = 0_u32;
-        let _attending = Attending::begin();
+        let _progressing = Progressing::begin();
         loop {
             match place.answer(turn) {
                 Some(Answered::Done) => return End::Done,
@@ -648,7 +648,7 @@ impl Mailboxes {
             }
             looks += 1;
             let goes_on = looks < most
-                && (!looks.is_multiple_of(16) || most == LOOKS_AT_ANSWER_AWAY.count() || self.is_attended());
+                && (!looks.is_multiple_of(16) || most == LOOKS_AT_ANSWER_AWAY.count() || self.is_progressing());
             if !goes_on && place.withdraw(turn) {
                 return End::Away;
             }

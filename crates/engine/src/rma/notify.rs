@@ -6,7 +6,7 @@ use isthmus_shm::backoff::{self, LOOKS_AT_NOTICE};
 use isthmus_shm::doorbell;
 use isthmus_shm::occupancy;
 
-use super::attending::Attending;
+use super::progressing::Progressing;
 use super::{Flow, Target, home, mailbox};
 use crate::types::Peer;
 use crate::{Error, Result, Watch, counters, wait_until};
@@ -67,7 +67,7 @@ pub fn look_briefly(mut ready: impl FnMut() -> bool) -> bool {
     if occupancy::is_oversubscribed() {
         return false;
     }
-    let _attending = Attending::begin();
+    let _progressing = Progressing::begin();
     let mut looks = 0_u32;
     backoff::look_briefly(&LOOKS_AT_NOTICE, || {
         looks += 1;

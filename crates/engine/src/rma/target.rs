@@ -37,7 +37,7 @@ pub struct Target {
     mailboxes: AtomicPtr<Mailboxes>,
     /// By which the network reaches it, once its owner was asked; `None`: it does not.
     network_key: OnceLock<Box<Option<u64>>>,
-    /// How many times in a row the owner did not attend.
+    /// How many times in a row the owner made no progress.
     pub(super) misses: AtomicU16,
     /// How many questions in a row had no answer, and how many operations are therefore not asked for.
     pub(super) vain: AtomicU8,

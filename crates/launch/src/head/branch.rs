@@ -82,7 +82,7 @@ pub fn split(spots: &[Spot], groups: usize) -> Vec<Vec<Spot>> {
 
 impl Head {
     /// What the one above says, if there is one.
-    pub(super) fn attend_above(&mut self) {
+    pub(super) fn handle_above(&mut self) {
         let Some(above) = self.above.as_mut() else { return };
         let said = above.receive::<ToNode>();
         let is_closed = above.is_closed();

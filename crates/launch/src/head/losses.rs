@@ -6,7 +6,7 @@ use crate::wire::{Loss, ToHead, ToNode};
 
 impl Head {
     /// A node, or a branch, has said something about failures.
-    pub(super) fn attend_failures(&mut self, message: ToHead) {
+    pub(super) fn handle_failures(&mut self, message: ToHead) {
         if self.above.is_some() {
             return self.tell_above(&message);
         }
@@ -71,7 +71,7 @@ impl Head {
             ranks: ranks.clone(),
         });
         for spot in &spots {
-            self.attend_failures(ToHead::Over(spot.index));
+            self.handle_failures(ToHead::Over(spot.index));
         }
         for rank in ranks {
             // Each says at the beginning of its turn how it is reached.
@@ -81,7 +81,7 @@ impl Head {
                 .filter(|card| card.rank == rank)
                 .map(|card| card.turn)
                 .max();
-            self.attend_failures(ToHead::Lost(Loss {
+            self.handle_failures(ToHead::Lost(Loss {
                 turn: turn.unwrap_or(0),
                 rank,
                 in_peace: false,

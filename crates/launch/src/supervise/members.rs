@@ -35,7 +35,7 @@ impl Supervisor<'_> {
         self.partial_abort = left.then(|| Instant::now() + SWEEP);
         for index in 0..self.ranks.len() {
             if self.ranks[index].aborted {
-                self.attend_rank(index);
+                self.handle_rank(index);
             }
         }
     }

@@ -60,7 +60,7 @@ impl Passing {
     }
 
     /// Pass on what these have.
-    pub fn attend(&mut self, ready: &[Source]) {
+    pub fn handle(&mut self, ready: &[Source]) {
         // From the back, so that the indexes before a closed pipe stay true.
         for &source in ready.iter().rev() {
             match source {
@@ -76,7 +76,7 @@ impl Passing {
         let mut awaited = Vec::new();
         self.awaited(&mut awaited);
         let ready = super::ready(awaited, Some(Duration::ZERO)).unwrap_or_default();
-        self.attend(&ready);
+        self.handle(&ready);
         !ready.is_empty()
     }
 
@@ -109,8 +109,8 @@ impl Supervisor<'_> {
 
     /// Has the job been ended from outside: by a signal, its time limit, or the `mpiexec` above?
     fn is_hurried(&mut self) -> Result<bool> {
-        self.attend_signals()?;
-        self.attend_uplink_if_ready();
+        self.handle_signals()?;
+        self.handle_uplink_if_ready();
         let is_late = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
         let is_ended_above = self.uplink.is_some() && self.ending.is_some();
         Ok(is_late || is_ended_above || self.told.is_some())

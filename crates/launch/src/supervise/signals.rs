@@ -26,7 +26,7 @@ pub const TAKEN: [i32; 9] = [
 ];
 
 impl Supervisor<'_> {
-    pub(super) fn attend_signals(&mut self) -> Result<()> {
+    pub(super) fn handle_signals(&mut self) -> Result<()> {
         while let Some(arrived) = self
             .signals
             .next()
@@ -52,8 +52,8 @@ impl Supervisor<'_> {
                     self.ranks[rank].ended = Some(status);
                     // It may have come, spoken and gone since we looked.
                     if self.ending.is_none() {
-                        self.attend_visitors();
-                        self.attend_rank(rank);
+                        self.handle_visitors();
+                        self.handle_rank(rank);
                     }
                 }
                 Reaped::AllRunning => return self.childless = false,

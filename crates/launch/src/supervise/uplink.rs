@@ -66,18 +66,18 @@ impl Uplink {
 }
 
 impl Supervisor<'_> {
-    /// As [`Self::attend_uplink`], if there is something to hear.
-    pub(super) fn attend_uplink_if_ready(&mut self) {
+    /// As [`Self::handle_uplink`], if there is something to hear.
+    pub(super) fn handle_uplink_if_ready(&mut self) {
         let ready = self
             .uplink
             .as_ref()
             .map(|uplink| poll::ready(&[uplink.awaited()], Some(Duration::ZERO)));
         if ready == Some(Ok(vec![true])) {
-            self.attend_uplink();
+            self.handle_uplink();
         }
     }
 
-    pub(super) fn attend_uplink(&mut self) {
+    pub(super) fn handle_uplink(&mut self) {
         let Some(uplink) = self.uplink.as_mut() else { return };
         let said = uplink.connection.receive::<ToNode>();
         let is_closed = uplink.is_closed();

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use isthmus_engine::rma::{self, Atomicity, Flow, RegionKey, Target};
-use isthmus_engine::{Attended, heap};
+use isthmus_engine::{ProgressThread, heap};
 
 use super::check::Meeting;
 use super::control::{self, Own, Part, Plan, Seat, Seats};
@@ -303,7 +303,7 @@ fn make(comm: &Comm, flavor: Flavor, hints: Result<Hints>, brought: Result<Broug
     };
     let (own, brought, hints) = (own?, brought?, hints?);
     if let Some(away) = &mut away {
-        away.attended = Attended::begin();
+        away.thread = ProgressThread::begin();
     }
     let win = Arc::new(Win {
         flavor,

@@ -17,7 +17,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use isthmus_engine::rma::{self, Layer, RegionKey, Served};
-use isthmus_engine::{Attended, Peer, enter};
+use isthmus_engine::{Peer, ProgressThread, enter};
 
 use super::control::{Own, Part, Plan};
 use super::epoch::{EXCLUSIVE, SHARED};
@@ -36,7 +36,7 @@ pub(super) struct Away {
     /// Our node's place among them.
     pub node: usize,
     /// So that a member that computes delays nobody, once the window is made.
-    pub attended: Option<Attended>,
+    pub thread: Option<ProgressThread>,
 }
 
 impl Away {
@@ -57,7 +57,7 @@ impl Away {
         (leaders.len() > 1).then_some(Self {
             leaders,
             node,
-            attended: None,
+            thread: None,
         })
     }
 }

@@ -72,7 +72,7 @@ pub(super) unsafe fn combine_next(target: &Target, sides: &mut Sides<'_>, left: 
     let width = u64::from(combine.width);
     let mut blocks = [Span { address: 0, length: 0 }; GATHERED_BLOCKS];
     let group = collect(target, sides, left, width, &mut blocks)?;
-    if group.pieces < 2 || group.pieces < GATHERED_FROM && mailbox::is_attended(target) {
+    if group.pieces < 2 || group.pieces < GATHERED_FROM && mailbox::is_progressing(target) {
         return Ok(0);
     }
     let there = Layout::Spans(&blocks[..group.blocks]);

@@ -121,7 +121,7 @@ pub(in crate::rma) fn ask_in_pieces(
         }) = flying[head].take()
         else {
             let may_come_back = is_away && asked.combine.is_some() && vain < PIECES_MISSED;
-            if !may_come_back || next == range.end || failed.is_some() || !boxes.is_attended() {
+            if !may_come_back || next == range.end || failed.is_some() || !boxes.is_progressing() {
                 break;
             }
             is_away = false;
@@ -173,7 +173,7 @@ pub(in crate::rma) fn ask_in_pieces(
     })
 }
 
-/// Boxes of a target that attends, for an operation in pieces.
+/// Boxes of a target that makes progress, for an operation in pieces.
 #[derive(Debug)]
 pub(in crate::rma) struct Asking<'a> {
     target: &'a Target,
@@ -188,7 +188,7 @@ pub(in crate::rma) struct Posted {
     turn: Turn,
 }
 
-/// Begin an operation in pieces; `None`: the target does not attend. One that sleeps is woken for an accumulate, or for many bytes: the origin
+/// Begin an operation in pieces; `None`: the target makes no progress. One that sleeps is woken for an accumulate, or for many bytes: the origin
 /// alone copies fewer before the target is awake.
 ///
 /// # Errors
@@ -198,7 +198,7 @@ pub(in crate::rma) fn begin<'a>(target: &'a Target, asked: Asked<'_>, length: u6
         return Ok(None);
     };
     let is_woken = asked.combine.is_some() || length >= ALONE_DEAR_FROM;
-    if !(is_woken || boxes.is_attended()) || !boxes.is_ready(target, asked, length) {
+    if !(is_woken || boxes.is_progressing()) || !boxes.is_ready(target, asked, length) {
         return Ok(None);
     }
     Ok(Some(Asking {
@@ -229,9 +229,9 @@ impl Asking<'_> {
         self.boxes.boxes[asked.index].answer(&asked.turn).is_some()
     }
 
-    /// Does the target attend again, or can it be woken?
+    /// Does the target make progress again, or can it be woken?
     pub fn comes_back(&self, asked: Asked<'_>, length: u64) -> bool {
-        self.boxes.is_attended() || length >= WAKE_FROM && self.boxes.wake(self.target, asked, length)
+        self.boxes.is_progressing() || length >= WAKE_FROM && self.boxes.wake(self.target, asked, length)
     }
 
     /// Wait for the answer. `is_late`: others before it were not answered either.

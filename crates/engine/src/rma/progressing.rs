@@ -7,17 +7,17 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Where it is shown, once somebody wants to know.
 static SHOWN: OnceLock<&'static AtomicU32> = OnceLock::new();
 
-/// From now on the threads that attend are counted in this word, which others may look at. Only the first one counts.
+/// From now on the threads that make progress are counted in this word, which others may look at. Only the first one counts.
 pub(super) fn show_in(word: &'static AtomicU32) {
     let _ = SHOWN.set(word);
 }
 
-/// A thread that attends, until this is dropped.
+/// A thread that makes progress, until this is dropped.
 #[must_use]
 #[derive(Debug)]
-pub(crate) struct Attending(Option<&'static AtomicU32>);
+pub(crate) struct Progressing(Option<&'static AtomicU32>);
 
-impl Attending {
+impl Progressing {
     /// From now on. Costs a look where nobody wants to know.
     #[inline]
     pub fn begin() -> Self {
@@ -38,7 +38,7 @@ impl Attending {
     }
 }
 
-impl Drop for Attending {
+impl Drop for Progressing {
     #[inline]
     fn drop(&mut self) {
         if let Some(word) = self.0 {

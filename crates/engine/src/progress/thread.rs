@@ -3,7 +3,7 @@
 //! It waits for the network's descriptor, as [`crate::channel::network`]'s watch does for sleepers, and takes what has come if nobody else
 //! looks at the network. While the program itself looks, the thread sleeps for [`PAUSE`] at a time; while nothing comes it sleeps for good.
 //!
-//! There is one while it is asked for ([`Attended`]), with the lock that several threads need. Where first frames ask for it
+//! There is one while it is asked for ([`ProgressThread`]), with the lock that several threads need. Where first frames ask for it
 //! ([`super::first_frames`]) that ends as soon as they are answered.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -32,9 +32,9 @@ static PARKED: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
 
 /// As long as there is one, ranks on other nodes are served also while the program calls nothing.
 #[derive(Debug)]
-pub struct Attended(());
+pub struct ProgressThread(());
 
-impl Attended {
+impl ProgressThread {
     /// From now on. `None`: the job is on one node, the tunable `progress_thread` says no, or the machine has no more threads. The calling
     /// thread must not be inside the engine, nor any other.
     pub fn begin() -> Option<Self> {
@@ -48,7 +48,7 @@ impl Attended {
                 return;
             };
             allow_threads();
-            let runs = thread::start_quiet("isthmus-progress", move || attend(&once));
+            let runs = thread::start_quiet("isthmus-progress", move || run(&once));
             RUNS.store(u32::from(runs), Ordering::Relaxed);
         });
         (RUNS.load(Ordering::Relaxed) != 0).then(|| {
@@ -60,7 +60,7 @@ impl Attended {
     }
 }
 
-impl Drop for Attended {
+impl Drop for ProgressThread {
     fn drop(&mut self) {
         // With the lock: from now on the thread does not touch the network, which may end.
         let _inside = enter();
@@ -69,18 +69,18 @@ impl Drop for Attended {
 }
 
 /// Make progress until those who were sent first frames have answered. The calling thread must not be inside the engine.
-pub(super) fn attend_first_frames() {
+pub(super) fn flush_first_frames() {
     if FIRST_FRAMES.swap(true, Ordering::SeqCst) {
         return;
     }
-    match Attended::begin() {
-        Some(attended) => std::mem::forget(attended),
+    match ProgressThread::begin() {
+        Some(asked) => std::mem::forget(asked),
         None => FIRST_FRAMES.store(false, Ordering::SeqCst),
     }
 }
 
 /// Does the thread do that?
-pub(super) fn attends_first_frames() -> bool {
+pub(super) fn flushes_first_frames() -> bool {
     FIRST_FRAMES.load(Ordering::SeqCst)
 }
 
@@ -93,13 +93,13 @@ pub(crate) fn leave_first_frames(_inside: &mut Entered) {
 
 /// Does anybody still ask for the thread?
 fn is_asked(inside: &mut Entered) -> bool {
-    if attends_first_frames() && !inside.engine().has_unanswered_first_frames() {
+    if flushes_first_frames() && !inside.engine().has_unanswered_first_frames() {
         leave_first_frames(inside);
     }
     ASKED.load(Ordering::SeqCst) != 0
 }
 
-fn attend(once: &Once) {
+fn run(once: &Once) {
     let mut seen = network::looks();
     loop {
         park();
@@ -120,7 +120,7 @@ fn attend(once: &Once) {
                 std::thread::sleep(PAUSE);
             } else if inside.engine().network_may_sleep() && once.arm().is_ok() {
                 drop(inside);
-                let limit = attends_first_frames().then_some(UNANSWERED);
+                let limit = flushes_first_frames().then_some(UNANSWERED);
                 if once.wait_for(limit).is_err() {
                     return;
                 }
