@@ -32,7 +32,7 @@ def conda():
 
 
 def spack():
-    path = HERE / "spack/packages/isthmus/package.py"
+    path = HERE / "spack/spack_repo/isthmus/packages/isthmus/package.py"
     subprocess.run([sys.executable, "-m", "ruff", "check", "--line-length", "140", str(HERE)], check=True)
     classes = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.ClassDef)]
     if [one.name for one in classes] != ["Isthmus"] or not ast.get_docstring(classes[0]):

@@ -2790,16 +2790,16 @@ F08(finalized);
 
 ENTRY(init, INIT)(FINT *ierror) {
     int code;
-    announce();
     code = C(MPI_Init)(NULL, NULL);
+    if (code == MPI_SUCCESS) announce();
     if (ierror) *ierror = code;
 }
 F08(init);
 
 ENTRY(init_thread, INIT_THREAD)(int *required, int *provided, FINT *ierror) {
     int code;
-    announce();
     code = C(MPI_Init_thread)(NULL, NULL, *required, provided);
+    if (code == MPI_SUCCESS) announce();
     if (ierror) *ierror = code;
 }
 F08(init_thread);
@@ -2940,9 +2940,9 @@ F08(session_iflush_buffer);
 ENTRY(session_init, SESSION_INIT)(FINT *info, FINT *errhandler, FINT *session, FINT *ierror) {
     int code;
     MPI_Session c_session = MPI_SESSION_NULL;
-    announce();
     code = C(MPI_Session_init)(info_in(*info), errhandler_in(*errhandler), &c_session);
     if (code == MPI_SUCCESS) *session = session_out(c_session);
+    if (code == MPI_SUCCESS) announce();
     if (ierror) *ierror = code;
 }
 F08(session_init);

@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -29,8 +30,24 @@ def become(name):
     os.execv(path, [str(path), *sys.argv[1:]])
 
 
+def record():
+    """Let pip remove the Fortran modules, too: they are not of the wheel, but made here."""
+    own = importlib.metadata.distribution("isthmus")
+    listed = Path(own.locate_file(f"isthmus-{own.version}.dist-info/RECORD"))
+    known = {line.split(",")[0] for line in listed.read_text().splitlines()}
+    made = [path for path in (PREFIX / "lib/isthmus/fortran").rglob("*") if path.is_symlink() or path.is_file()]
+    names = {path.relative_to(PREFIX.parents[1]).as_posix() for path in made}
+    with listed.open("a") as file:
+        file.writelines(f"{name},,\n" for name in sorted(names - known))
+
+
 def isthmus():
-    become("isthmus")
+    if sys.argv[1:2] != ["fortran"]:
+        become("isthmus")
+    code = subprocess.call([str(PREFIX / "bin" / "isthmus"), *sys.argv[1:]])
+    if code == 0:
+        record()
+    sys.exit(code)
 
 
 def mpiexec():

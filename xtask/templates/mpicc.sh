@@ -6,6 +6,7 @@ name=$(basename -- "$0")
 self=$(command -v -- "$0")
 prefix=$(cd -- "$(dirname -- "$(readlink -f -- "$self")")/.." && pwd)
 abi=${ISTHMUS_ABI:-standard}
+said=${ISTHMUS_ABI:+ISTHMUS_ABI}
 case $name in *_abi) abi=standard ;; esac
 compiler=${ISTHMUS_@VARIABLE@:-${MPICH_@VARIABLE@:-${OMPI_@VARIABLE@:-@COMPILER@}}}
 
@@ -38,7 +39,7 @@ usage: $name [options of $name] [options and files for $compiler]
   -compile-info   the same, as compile steps need it
   -link-info      the same, as link steps need it
   --showme        as -show; --showme:compile and --showme:link: the options alone
-  @FLAG@=COMPILER   use this compiler; so does ISTHMUS_@VARIABLE@ (or MPICH_@VARIABLE@, OMPI_@VARIABLE@) in the environment
+  @FLAG@=COMPILER    use this compiler; so does ISTHMUS_@VARIABLE@ (or MPICH_@VARIABLE@, OMPI_@VARIABLE@) in the environment
   -abi=ABI        compile for this ABI of MPI: standard (libmpi_abi.so.1), mpich (libmpi.so.12) or openmpi (libmpi.so.40); so does
                   ISTHMUS_ABI in the environment. Libraries that the program links have to be of the same  # C
                   ISTHMUS_ABI in the environment. Fortran is compiled for the standard ABI only  # Fortran
@@ -82,7 +83,7 @@ for argument in "$@"; do
             ;;  # Fortran
         -I?*) refuse_others "${argument#-I}" ;;  # Fortran
         -nativelinking) native=yes; continue ;;
-        -abi=*) abi=${argument#*=}; continue ;;
+        -abi=*) abi=${argument#*=}; said=; continue ;;
         -mpi-abi | -mpi_abi) abi=standard; continue ;;
         -echo) set -x; continue ;;
         -help) help ;;
@@ -99,18 +100,20 @@ done
 headers=  # C
 case $abi in
     standard) library=-lmpi_abi ;;
-    mpich | openmpi) fail "-abi=$abi: Fortran is compiled for the standard ABI only, whose programs run on every library of MPI 5.0" ;;  # Fortran
+    mpich | openmpi) fail "${said:--abi}=$abi: Fortran is compiled for the standard ABI only, whose programs run on every library of MPI 5.0" ;;  # Fortran
     mpich) library=-l:libmpi.so.12; headers=$prefix/include/isthmus/mpich ;;  # C
     openmpi) library=-l:libmpi.so.40; headers=$prefix/include/isthmus/openmpi ;;  # C
-    *) fail "-abi=$abi: standard, mpich and openmpi are known" ;;
+    *) fail "${said:--abi}=$abi: standard, mpich and openmpi are known" ;;
 esac
 modules=$(modules)  # Fortran
+found=  # Fortran
+[ ! -d "$modules" ] || found=$modules  # Fortran
 case $show in
-    compile) echo "-I$prefix/include -I$modules"; exit 0 ;;  # Fortran
+    compile) echo "-I$prefix/include${found:+ -I$found}"; exit 0 ;;  # Fortran
     compile) echo "${headers:+-I$headers }-I$prefix/include"; exit 0 ;;  # C
     link) echo "-L$prefix/lib -Wl,-rpath -Wl,$prefix/lib -Wl,--enable-new-dtags @LIBRARIES@"; exit 0 ;;
 esac
-set -- "$@" "-I$prefix/include" "-I$modules"  # Fortran
+set -- "$@" "-I$prefix/include" ${found:+"-I$found"}  # Fortran
 case $modules in  # Fortran
     # gfortran takes buffers of different types through mpif.h if it is told to, since version 10.  # Fortran
     */GNU-Fortran*-[1-9][0-9].[0-9]*) set -- "$@" -fallow-argument-mismatch ;;  # Fortran

@@ -22,9 +22,13 @@ pub fn explained<A: Abi>(error: &Error) -> Option<Error> {
         error.code(),
         format!(
             "{argument}={value:#x} ({name}) is a constant of {of}, but the code that made this call was compiled for {}: compile all \
-             parts of the program for the same one (mpi4py: MPI4PY_MPIABI={})",
+             parts of the program for the same one ({})",
             A::NAME,
-            A::MPI4PY
+            match A::MPI4PY {
+                // mpi4py's wheel has no form for the standard ABI.
+                "mpiabi" => "mpicc -abi=mpich or -abi=openmpi for this one".to_owned(),
+                abi => format!("mpi4py: MPI4PY_MPIABI={abi}"),
+            }
         ),
     ))
 }

@@ -2066,6 +2066,28 @@ int PMPI_Neighbor_alltoallw_init(const void *sendbuf, const int sendcounts[], co
 int PMPI_Neighbor_alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request);
 int PMPI_Topo_test(MPI_Comm comm, int *status);
 
+/* MPICH before 5.0 and Intel MPI have these in their headers alone. */
+#define MPI_Comm_c2f(handle) ((MPI_Fint)(handle))
+#define MPI_Comm_f2c(handle) ((MPI_Comm)(handle))
+#define MPI_Errhandler_c2f(handle) ((MPI_Fint)(handle))
+#define MPI_Errhandler_f2c(handle) ((MPI_Errhandler)(handle))
+#define MPI_Group_c2f(handle) ((MPI_Fint)(handle))
+#define MPI_Group_f2c(handle) ((MPI_Group)(handle))
+#define MPI_Info_c2f(handle) ((MPI_Fint)(handle))
+#define MPI_Info_f2c(handle) ((MPI_Info)(handle))
+#define MPI_Message_c2f(handle) ((MPI_Fint)(handle))
+#define MPI_Message_f2c(handle) ((MPI_Message)(handle))
+#define MPI_Op_c2f(handle) ((MPI_Fint)(handle))
+#define MPI_Op_f2c(handle) ((MPI_Op)(handle))
+#define MPI_Request_c2f(handle) ((MPI_Fint)(handle))
+#define MPI_Request_f2c(handle) ((MPI_Request)(handle))
+#define MPI_Session_c2f(handle) ((MPI_Fint)(handle))
+#define MPI_Session_f2c(handle) ((MPI_Session)(handle))
+#define MPI_Win_c2f(handle) ((MPI_Fint)(handle))
+#define MPI_Win_f2c(handle) ((MPI_Win)(handle))
+#define MPI_Type_c2f(handle) ((MPI_Fint)(handle))
+#define MPI_Type_f2c(handle) ((MPI_Datatype)(handle))
+
 #if defined(__cplusplus)
 }
 #endif

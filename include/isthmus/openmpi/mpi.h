@@ -2090,6 +2090,10 @@ int PMPI_Neighbor_alltoallw_init(const void *sendbuf, const int sendcounts[], co
 int PMPI_Neighbor_alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request);
 int PMPI_Topo_test(MPI_Comm comm, int *status);
 
+/* Open MPI 4 has these in its headers alone. */
+#define MPI_Aint_add(base, disp) ((MPI_Aint)((char *)(base) + (disp)))
+#define MPI_Aint_diff(addr1, addr2) ((MPI_Aint)((char *)(addr1) - (char *)(addr2)))
+
 #if defined(__cplusplus)
 }
 #endif

@@ -17,6 +17,8 @@ pub struct Abi {
     handle: fn(&str) -> String,
     /// What follows the constants.
     own: &'static str,
+    /// Macros instead of procedures that older libraries of this ABI do not export: they follow the declarations.
+    macros: &'static str,
 }
 
 pub const ABIS: [Abi; 3] = [
@@ -26,6 +28,7 @@ pub const ABIS: [Abi; 3] = [
         top: include_str!("header/standard_top.txt"),
         handle: |name| format!("struct MPI_ABI_{name} *"),
         own: "",
+        macros: "",
     },
     Abi {
         library: Library::Mpich,
@@ -33,6 +36,7 @@ pub const ABIS: [Abi; 3] = [
         top: include_str!("header/mpich_top.txt"),
         handle: |name| if name == "File" { "struct ADIOI_FileD *" } else { "int " }.to_owned(),
         own: include_str!("header/mpich_own.txt"),
+        macros: include_str!("header/mpich_macros.txt"),
     },
     Abi {
         library: Library::OpenMpi,
@@ -48,6 +52,7 @@ pub const ABIS: [Abi; 3] = [
             format!("struct ompi_{own}_t *")
         },
         own: include_str!("header/openmpi_own.txt"),
+        macros: include_str!("header/openmpi_macros.txt"),
     },
 ];
 
@@ -141,6 +146,7 @@ pub fn render(standard: &Standard, abi: &Abi) -> Result<String> {
         fortran(&mut text)?;
         text.push_str(REMOVED);
     }
+    text.push_str(abi.macros);
     text.push_str(BOTTOM);
     Ok(text)
 }

@@ -130,8 +130,9 @@ fn page(standard: &Standard, procedure: &Procedure, summary: &str) -> Result<Str
     let bindings = fortran::bindings(procedure)?;
     if !bindings.is_empty() {
         text.push_str(".SH FORTRAN\n");
-        for (used, lines) in bindings {
-            writeln!(text, ".nf\n{}\n\n{}.fi\n.PP", plain(used), plain(&lines))?;
+        for (index, (used, lines)) in bindings.into_iter().enumerate() {
+            text.push_str(if index == 0 { "" } else { ".PP\n" });
+            writeln!(text, ".nf\n{}\n\n{}.fi", plain(used), plain(&lines))?;
         }
     }
     let all: Vec<&Parameter> = procedure.parameters(true).collect();
@@ -239,6 +240,8 @@ fn class(parameter: &Parameter) -> Option<(&'static str, &'static str)> {
         "WINDOW" => ("MPI_ERR_WIN", "no window"),
         "KEYVAL" => ("MPI_ERR_KEYVAL", "no key for this kind of object"),
         "TAG" => ("MPI_ERR_TAG", "a tag that is negative, or larger than MPI_TAG_UB"),
+        "WINDOW_SIZE" => ("MPI_ERR_SIZE", "a negative number of bytes"),
+        "RMA_DISPLACEMENT" if parameter.name == "disp_unit" => ("MPI_ERR_DISP", "a unit that is not positive"),
         "RANK" if parameter.name == "root" => ("MPI_ERR_ROOT", "no rank of the communicator"),
         "RANK" | "RANK_NNI" => ("MPI_ERR_RANK", "no rank of the group"),
         "BUFFER" => (
@@ -272,15 +275,29 @@ fn errors(procedure: &Procedure, all: &[&Parameter], text: &mut String) {
         all.iter()
             .any(|one| one.kind == *kind && one.direction != Direction::Out)
     });
-    let of = of.map_or("MPI_COMM_SELF", |(_, word)| word);
+    let has = |kinds: &[&str]| {
+        all.iter()
+            .any(|one| kinds.contains(&one.kind.as_str()) && one.direction != Direction::Out)
+    };
+    let of = match procedure.name.as_str() {
+        // There is no file yet.
+        "MPI_File_open" | "MPI_File_delete" => "MPI_FILE_NULL".to_owned(),
+        "MPI_Session_init" | "MPI_Comm_create_from_group" | "MPI_Intercomm_create_from_groups" => {
+            "the argument errhandler".to_owned()
+        }
+        _ if of.is_none() && has(&["REQUEST", "MESSAGE"]) => {
+            "the object (communicator, window or file) of the operation".to_owned()
+        }
+        _ => of.map_or("MPI_COMM_SELF".to_owned(), |(_, word)| format!("the {word}")),
+    };
     let _ = writeln!(
         text,
-        "Errors go to the error handler of {}{of}; by default that of a file returns, and others end the job.",
-        if of == "MPI_COMM_SELF" { "" } else { "the " }
+        "Errors go to the error handler of {of}. Unless the program has set another, that of files returns the code, and any other ends the \
+         job. Wrong arguments are told by the classes below; later failures have others (MPI_ERR_TRUNCATE, MPI_ERR_NO_MEM, ...)."
     );
     let mut classes: Vec<_> = all
         .iter()
-        .filter(|one| one.direction != Direction::Out)
+        .filter(|one| one.direction != Direction::Out || one.kind == "BUFFER")
         .filter_map(|one| class(one))
         .collect();
     classes.push(("MPI_ERR_ARG", "any other argument that cannot be"));
@@ -317,8 +334,10 @@ fn notes(standard: &Standard, procedure: &Procedure, text: &mut String) -> Resul
         .filter(|(chapter, _)| *chapter == procedure.chapter);
     notes.extend(limits.map(|(_, limit)| format!("Limit of the chapter: {limit}")));
     text.push_str(".SH NOTES\n");
-    for note in notes {
-        writeln!(text, "{}\n.PP", plain(&note))?;
+    for (index, note) in notes.iter().enumerate() {
+        // Names stand between backquotes in Markdown, from which limits are taken.
+        let note = plain(&note.replace('`', ""));
+        writeln!(text, "{}{note}", if index == 0 { "" } else { ".PP\n" })?;
     }
     Ok(())
 }

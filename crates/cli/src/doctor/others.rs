@@ -40,7 +40,7 @@ fn command(prefix: &Prefix, path: &[PathBuf]) -> Option<Finding> {
     Some(Finding::limited(
         WHAT,
         format!("the shell takes {}", foreign.display()),
-        "put the bin folder of this installation first in PATH; programs compiled for Open MPI have to be compiled again",
+        "put the bin folder of this installation first in PATH, or name its mpiexec by its path; programs need not be compiled again",
     ))
 }
 
@@ -62,7 +62,7 @@ fn python(root: &Path) -> Option<Finding> {
     Some(Finding::limited(
         WHAT,
         format!("the Python environment has its own, {}", own.display()),
-        "mpi4py takes that one: set MPI4PY_LIBMPI to lib/libmpi.so.12 of this installation, or uninstall the package that brings it",
+        "mpi4py takes that one unless our mpiexec starts it: set MPI4PY_LIBMPI to lib/libmpi.so.12 of this installation, or uninstall the package that brings it",
     ))
 }
 

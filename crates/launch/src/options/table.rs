@@ -267,18 +267,26 @@ pub fn completion(shell: &str) -> Option<String> {
             .flat_map(|row| row.names.iter().map(move |name| (*name, row.help)))
     };
     let all = || shown().filter(|(name, _)| *name != "?");
+    // One dash or two are the same before a name of several letters.
+    let long = || all().filter(|(name, _)| name.len() > 1);
     Some(match shell {
         "bash" => format!(
             "# Completion of mpiexec for bash.\n_isthmus_mpiexec() {{\n    local word=${{COMP_WORDS[COMP_CWORD]}}\n    case $word in\n        \
-             -*) COMPREPLY=($(compgen -W '{}' -- \"$word\")) ;;\n        *) COMPREPLY=($(compgen -c -f -- \"$word\")) ;;\n    esac\n}}\n\
+             --*) COMPREPLY=($(compgen -W '{}' -- \"$word\")) ;;\n        -*) COMPREPLY=($(compgen -W '{}' -- \"$word\")) ;;\n        *) COMPREPLY=($(compgen -c -f -- \"$word\")) ;;\n    esac\n}}\n\
              complete -o filenames -F _isthmus_mpiexec mpiexec mpirun\n",
+            long()
+                .map(|(name, _)| format!("--{name}"))
+                .collect::<Vec<_>>()
+                .join(" "),
             all().map(|(name, _)| dashed(name)).collect::<Vec<_>>().join(" ")
         ),
         "zsh" => {
             let mut text =
                 String::from("#compdef mpiexec mpirun\n# Completion of mpiexec for zsh.\nlocal -a options=(\n");
-            for (name, help) in all() {
-                let _ = writeln!(text, "    '{}:{}'", dashed(name), help.replace('\'', "'\\''"));
+            let spelt = all().map(|(name, help)| (dashed(name), help));
+            let twice = long().map(|(name, help)| (format!("--{name}"), help));
+            for (name, help) in spelt.chain(twice.filter(|(name, _)| dashed(&name[2..]) != *name)) {
+                let _ = writeln!(text, "    '{name}:{}'", help.replace('\'', "'\\''"));
             }
             text + ")\nif [[ $PREFIX == -* ]]; then\n    _describe option options\nelse\n    _command_names -e || _files\nfi\n"
         }
@@ -287,12 +295,12 @@ pub fn completion(shell: &str) -> Option<String> {
             for command in ["mpiexec", "mpirun"] {
                 for (name, help) in all() {
                     let form = match (name.len(), dashed(name).starts_with("--")) {
-                        (1, _) => "-s",
-                        (_, true) => "-l",
-                        _ => "-o",
+                        (1, _) => format!("-o {name}"),
+                        (_, true) => format!("-l {name}"),
+                        _ => format!("-o {name} -l {name}"),
                     };
                     let help = help.replace('\\', "\\\\").replace('\'', "\\'");
-                    let _ = writeln!(text, "complete -c {command} {form} {name} -d '{help}'");
+                    let _ = writeln!(text, "complete -c {command} {form} -d '{help}'");
                 }
             }
             text

@@ -72,7 +72,7 @@ impl Supervisor<'_> {
                 "no rank joined this job: its processes loaded {} ({kind}), and ran as jobs of one rank each; put {ours} first where the \
                  program's scripts set {variable} (R: R_LD_LIBRARY_PATH), or, if the program carries a path (readelf -d), say -x LD_PRELOAD={ours}/{}",
                 library.display(),
-                soname(library)
+                preloaded(library)
             ));
             return Some(FOREIGN);
         }
@@ -85,6 +85,14 @@ impl Supervisor<'_> {
             ));
         }
         None
+    }
+}
+
+/// Our library that has what this one has: Cray's MPICH is MPICH by another name.
+fn preloaded(library: &Path) -> String {
+    match kind(library) {
+        "Cray's" => "libmpi.so.12".to_owned(),
+        _ => soname(library),
     }
 }
 

@@ -141,7 +141,8 @@ fn function(procedure: &Procedure, form: &Form, sections: &[Section]) -> Result<
     }
     let mut body = format!("({parameters}) {{\n    int code;\n");
     if ["init", "init_thread", "session_init"].contains(&base(procedure).as_str()) {
-        code.before.push_str("    announce();\n");
+        // Other libraries of the standard ABI refuse to be asked before: MPICH 5.0 ends the program.
+        code.after.push_str("    if (code == MPI_SUCCESS) announce();\n");
     }
     body.push_str(&code.before);
     let refused: Vec<String> = sections

@@ -1,7 +1,8 @@
 # Copyright Isthmus developers. SPDX-License-Identifier: (Apache-2.0 OR MIT)
-"""Spack package of Isthmus. Made from a checkout: spack repo add packaging/spack; spack dev-build -d . isthmus@0.1.0"""
+"""Spack package of Isthmus. Made from a checkout: spack repo add packaging/spack/spack_repo/isthmus; spack dev-build -d . isthmus@0.1.0"""
 
 from spack.package import *
+from spack_repo.builtin.build_systems.generic import Package
 
 
 class Isthmus(Package):
@@ -38,9 +39,9 @@ class Isthmus(Package):
         self.set_wrappers(env)
         # The wrappers call Spack's compilers.
         dependent = dependent_spec.package.module
-        env.set("ISTHMUS_CC", dependent.spack_cc)
-        env.set("ISTHMUS_CXX", dependent.spack_cxx)
-        env.set("ISTHMUS_FC", dependent.spack_fc)
+        for variable, compiler in (("ISTHMUS_CC", "spack_cc"), ("ISTHMUS_CXX", "spack_cxx"), ("ISTHMUS_FC", "spack_fc")):
+            if hasattr(dependent, compiler):
+                env.set(variable, getattr(dependent, compiler))
 
     def setup_dependent_package(self, module, dependent_spec):
         self.spec.mpicc = self.prefix.bin.mpicc
