@@ -404,7 +404,7 @@ static void of_others(const int g)
 {
     int dims[2] = {9, 11}, lo[2], hi[2], at[2], ld[1], *block;
     volatile int owners = 0;
-    for (int p = 0; p < size; p++) {
+    for (volatile int p = 0; p < size; p++) {
         NGA_Distribution(g, p, lo, hi);
         if (hi[0] < lo[0]) continue;
         owners++;

@@ -224,6 +224,9 @@ fn ranks(suite: &mut Suite, around: &Circumstances) {
         ranks.env("ISTHMUS_TEST_FULL", "1");
         limit = FULL_RUN;
     }
+    let mut build = cargo();
+    build.args(["test", "-p", "isthmus-tests", "--no-run"]);
+    suite.step("tests of programs are built", || quiet(&mut build, BUILD).map(drop));
     suite.cargo_tests("programs on several ranks, launches, bad days", &mut ranks, limit);
 }
 
