@@ -137,9 +137,10 @@ def attempt(name, parameters, place, value, must_fail):
 
 
 def moves_nothing(parameters):
-    """Is a call with usual arguments with MPI_PROC_NULL, or with counts that are all 0? Then the null datatype is accepted."""
+    """Is a call with usual arguments with MPI_PROC_NULL or MPI_MESSAGE_NO_PROC, or with counts that are all 0? Then the null datatype is
+    accepted."""
     roots = ("root", "local_leader", "remote_leader")
-    to_nobody = any(one["kind"] == "RANK" and one["name"] not in roots for one in parameters)
+    to_nobody = any(one["kind"] == "MESSAGE" or one["kind"] == "RANK" and one["name"] not in roots for one in parameters)
     return to_nobody or any(one["kind"] == "POLYXFER_NUM_ELEM_NNI" and "length" in one for one in parameters)
 
 

@@ -134,7 +134,7 @@ fn agree_on_context(members: &[Peer], me: usize) -> Result<ContextId> {
             .map(|&peer| link.send(number(peer), SETUP_TAG, &bytes));
         told.fold(Ok(()), Result::and)?;
     } else {
-        link.receive(Some(number(members[0])), SETUP_TAG, &mut bytes)?;
+        link.receive_among(members, number(members[0]), SETUP_TAG, &mut bytes)?;
     }
     Ok(ContextId(u32::from_ne_bytes(bytes)))
 }

@@ -3,7 +3,7 @@
 //! Barrier: that of [`isthmus_collective`], on shared memory where it can be. All-gather: dissemination (J. Bruck et al., "Efficient Algorithms for All-to-All Communications", 1997). Broadcast and reduction: a
 //! binomial tree. Everything blocks until this process's part is done.
 
-use isthmus_collective::Team;
+use isthmus_collective::{Team, failure};
 use isthmus_engine::{ContextId, Entered, Mode, OpId, Outcome, Peer, Posting, enter};
 
 use crate::error::{Error, Result, argument};
@@ -135,6 +135,29 @@ impl<'a> Link<'a> {
         let op = self.start_receiving(&mut inside, from, tag, buffer)?;
         let arrival = self.finish(&mut inside, op, from.unwrap_or(0))?.arrival;
         Ok((arrival.source as usize, arrival.bytes as usize))
+    }
+
+    /// Receive from a member in a call that `others` make: it ends when one of these has failed, since members that have heard of that leave
+    /// the call. Blocks until the message is there.
+    ///
+    /// # Errors
+    /// One of them has failed.
+    pub fn receive_among(&self, others: &[Peer], from: usize, tag: i32, buffer: &mut [u8]) -> Result<()> {
+        let mut inside = enter();
+        let op = self.start_receiving(&mut inside, Some(from), tag, buffer)?;
+        let check = |inside: &mut Entered| {
+            let dead = others.iter().find(|peer| inside.has_failed(**peer));
+            dead.map_or(Ok(()), |peer| Err(failure::failed(*peer)))
+        };
+        let mut outcome = None;
+        let settled = self.team.settle_while(&mut inside, &[Some(op)], check, |_, ended| {
+            outcome = Some(*ended);
+            Ok(())
+        });
+        if let Some(outcome) = &outcome {
+            self.judge(&mut inside, outcome, from)?;
+        }
+        settled.map_err(|_| Error::Failed(self.first_failed(&mut inside).unwrap_or(from)))
     }
 
     /// Send to one member while receiving from another, in a call that all make.
