@@ -46,7 +46,7 @@ static void combine(int group, int count, const char *op)
     }
 }
 
-/* Members are these of all processes, in the order of the group. */
+/* Members are these of all processes, in the order of the group. In the default group processes are counted among its members. */
 static void in_group(int group, const int *members, int count)
 {
     static const char *const operators[] = {"+", "*", "max", "min", "absmax", "absmin", "or", "band", "bxor", "&&", "||"};
@@ -59,6 +59,7 @@ static void in_group(int group, const int *members, int count)
         if (members[member] == me) mine = member;
     CHECK(mine >= 0 && GA_Pgroup_nodeid(group) == mine && NGA_Pgroup_nodeid(group) == mine);
     CHECK(GA_Pgroup_nnodes(group) == count && NGA_Get_pgroup_size(group) == count && GA_Get_pgroup_size(group) == count);
+    if (group == GA_Pgroup_get_default()) CHECK(GA_Nodeid() == mine && NGA_Nodeid() == mine && GA_Nnodes() == count && NGA_Nnodes() == count);
     for (int member = 0; member < count; member++)
         CHECK(GA_Pgroup_absolute_id(group, member) == members[member] && NGA_Pgroup_absolute_id(group, member) == members[member]);
     for (int n = 0; n < length; n++) {
@@ -108,12 +109,13 @@ int main(void)
         state = 100 * turn + me / each;
         in_group(group, some, count);
         NGA_Pgroup_destroy(group);
+        /* Members are numbered in the order of their parent, not in that of the list. */
         for (int process = 0; process < size; process++) some[process] = size - 1 - process;
         group = turn % 2 ? GA_Pgroup_create(some, size) : NGA_Pgroup_create(some, size);
         state = turn;
-        in_group(group, some, size);
+        in_group(group, all, size);
         int copy = turn % 2 ? GA_Pgroup_duplicate(group) : NGA_Pgroup_duplicate(group);
-        in_group(copy, some, size);
+        in_group(copy, all, size);
         GA_Pgroup_destroy(copy);
         GA_Pgroup_destroy(group);
         group = turn % 2 ? GA_Pgroup_self() : NGA_Pgroup_self();
