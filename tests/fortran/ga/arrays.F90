@@ -211,6 +211,14 @@ program arrays
   n = nga_idot_patch(g_d, 'n', [1, 1, 1], [4, 3, 2], g_d, 't', [1, 1, 1], [4, 3, 2])
   call check(n == sum(reshape(cube, [24]) * reshape(reshape(cube, [2, 3, 4], order=[3, 2, 1]), [24])), 'nga_idot_patch, of a transpose')
   ok = ga_destroy(g_d)
+  ! A loop over the common block, of which the header declares two elements.
+  ok = nga_create(MT_INT, 1, [40 * procs], 'a row', [-1], g_d)
+  call nga_distribution(g_d, me, lo(1), hi(1))
+  call nga_access(g_d, lo(1), hi(1), index, ld)
+  call put_sevens(index, hi(1) - lo(1) + 1)
+  call check(all(int_mb(index:index + hi(1) - lo(1)) == 7), 'a loop over int_mb')
+  call nga_release_update(g_d, lo(1), hi(1))
+  ok = ga_destroy(g_d)
   ! Bins: of the values that processes have for bin b, which begin behind the offset, the sorted ones.
   ok = nga_create(MT_INT, 1, [3], 'counts', [-1], bins(1)) .and. nga_create(MT_INT, 1, [3], 'offsets', [-1], bins(2)) .and. &
     nga_create(MT_INT, 1, [4 * procs], 'bins', [-1], bins(3))
@@ -306,4 +314,14 @@ contains
     seed = mod(seed * 1103 + 12345, 1000003)
     draw = 1 + mod(seed, max(m, 1))
   end function
+  ! As many elements of an array from an index on.
+  subroutine put_sevens(index, count)
+    MA_ACCESS_INDEX_TYPE, intent(in) :: index
+    integer, intent(in) :: count
+    MA_ACCESS_INDEX_TYPE :: at, i
+    at = index
+    do i = 0, count - 1
+      int_mb(at + i) = 7
+    end do
+  end subroutine
 end program
