@@ -224,8 +224,10 @@ fn global_arrays(bytes: &str, ranks: &str) -> Result<()> {
     };
     let include = format!("-I{}", prefix().join("include").display());
     let lib = prefix().join("lib");
+    let needed = Run::program(command("ga-config")).arg("--fflags").succeed()?.out;
     Run::program("gfortran")
         .words("-O1 -g -w -fallow-argument-mismatch -ffree-line-length-none")
+        .words(needed.trim())
         .words(flags)
         .arg(include)
         .arg("-o")

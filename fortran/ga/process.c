@@ -26,6 +26,11 @@ BOTH(void, error)(char *text, INTEGER *code, size_t text_length) {
     TEXT(text);
     GA_Error(c_text, (int)*code);
 }
+BOTH(void, version)(INTEGER *major, INTEGER *minor, INTEGER *patch) {
+    *major = GA_VERSION_MAJOR;
+    *minor = GA_VERSION_MINOR;
+    *patch = GA_VERSION_PATCH;
+}
 BOTH(void, set_debug)(LOGICAL *flag) { GA_Set_debug(*flag != 0); }
 BOTH(LOGICAL, get_debug)(void) { return GA_Get_debug() != 0; }
 BOTH(double, wtime)(void) { return GA_Wtime(); }

@@ -197,6 +197,20 @@ static void steps(void)
     if (isfinite(least)) CHECK(is_near(element(found, 0), is_integer() ? trunc(least) : least));
 }
 
+/* Where in the copy a patch's elements are in the order of the transposed patch: the first dimension the fastest. */
+static const int *turned(const struct patch *of, const struct array *x)
+{
+    static int at[MOST_ELEMENTS];
+    int index[MOST_RANK];
+    memcpy(index, of->lo, sizeof index);
+    for (int n = 0; n < of->count; n++) {
+        at[n] = 0;
+        for (int d = 0; d < x->rank; d++) at[n] = at[n] * x->dims[d] + index[d];
+        for (int d = 0; d < x->rank && ++index[d] > of->hi[d]; d++) index[d] = of->lo[d];
+    }
+    return at;
+}
+
 static number dot_of_patches(const int *from, const int *with)
 {
     number sum = 0;
@@ -267,6 +281,8 @@ static void to_one(void)
     some_patches();
     CHECK(is_near(dot_patch('n', 'n'), dot_of_patches(p.at, q.at)));
     CHECK(is_near(dot_patch('T', 'T'), dot_of_patches(p.at, q.at)));
+    CHECK(is_near(dot_patch('n', 't'), dot_of_patches(p.at, turned(&q, &b))));
+    CHECK(is_near(dot_patch('T', 'N'), dot_of_patches(p.at, turned(&q, &b))));
     if (a.rank <= 2) {
         double told;
         GA_Norm1(a.handle, &told);
@@ -295,6 +311,12 @@ static void copies(void)
     if (turn % 2) NGA_Copy_patch64('n', a.handle, CORNERS64(p), b.handle, CORNERS64(q));
     else NGA_Copy_patch('N', a.handle, CORNERS(p), b.handle, CORNERS(q));
     for (int n = 0; n < p.count; n++) b.v[q.at[n]] = a.v[p.at[n]];
+    SAME(&b);
+    GA_Sync();
+    if (turn % 2) NGA_Copy_patch64('T', a.handle, CORNERS64(p), b.handle, CORNERS64(q));
+    else NGA_Copy_patch('t', a.handle, CORNERS(p), b.handle, CORNERS(q));
+    const int *from = turned(&p, &a);
+    for (int n = 0; n < p.count; n++) b.v[q.at[n]] = a.v[from[n]];
     SAME(&b);
     SAME(&a);
 }

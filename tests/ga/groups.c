@@ -46,7 +46,7 @@ static void combine(int group, int count, const char *op)
     }
 }
 
-/* Members are these of all processes, in the order of the group. */
+/* Members are these of all processes, in the order of the group. In the default group processes are counted among its members. */
 static void in_group(int group, const int *members, int count)
 {
     static const char *const operators[] = {"+", "*", "max", "min", "absmax", "absmin", "or", "band", "bxor", "&&", "||"};
@@ -59,6 +59,7 @@ static void in_group(int group, const int *members, int count)
         if (members[member] == me) mine = member;
     CHECK(mine >= 0 && GA_Pgroup_nodeid(group) == mine && NGA_Pgroup_nodeid(group) == mine);
     CHECK(GA_Pgroup_nnodes(group) == count && NGA_Get_pgroup_size(group) == count && GA_Get_pgroup_size(group) == count);
+    if (group == GA_Pgroup_get_default()) CHECK(GA_Nodeid() == mine && NGA_Nodeid() == mine && GA_Nnodes() == count && NGA_Nnodes() == count);
     for (int member = 0; member < count; member++)
         CHECK(GA_Pgroup_absolute_id(group, member) == members[member] && NGA_Pgroup_absolute_id(group, member) == members[member]);
     for (int n = 0; n < length; n++) {
@@ -77,6 +78,43 @@ static void in_group(int group, const int *members, int count)
     for (int n = 0; n < length; n++) CHECK(is_near(element(x, n), given[members[root]][n]));
     GA_Pgroup_sync(group);
     NGA_Pgroup_sync(group);
+}
+
+/* The odd and the even processes copy between an array of theirs and one of all: the members of the smaller group alone, while the others are
+ * elsewhere. */
+static void between_groups(int world)
+{
+    static const char *const letters[] = {"n", "t"};
+    int part = me % 2, group = GA_Pgroup_split_irreg(world, part), ld = 6, dims[2] = {6, 6}, two[3] = {2, 6, 6}, lo[2] = {0, 0}, hi[2] = {5, 5};
+    int shared_lo[3] = {part, 0, 0}, shared_hi[3] = {part, 5, 5}, shared_ld[2] = {6, 6}, here[36], there[36], numbers[36];
+    int all = NGA_Create(C_INT, 3, two, "of all", NULL), of_group, square = NGA_Create(C_INT, 2, dims, "a matrix of all", NULL);
+    GA_Zero(all);
+    GA_Zero(square);
+    for (int n = 0; n < 36; n++) numbers[n] = 100 * (turn + 1) + 40 * part + n;
+    GA_Pgroup_set_default(group);
+    of_group = NGA_Create(C_INT, 2, dims, "of the group", NULL);
+    for (int way = 0; way < 2; way++) {
+        if (GA_Nodeid() == 0) NGA_Put(of_group, lo, hi, numbers, &ld);
+        NGA_Copy_patch(letters[way][0], of_group, lo, hi, all, shared_lo, shared_hi);
+        NGA_Get(all, shared_lo, shared_hi, there, shared_ld);
+        for (int n = 0; n < 36; n++) CHECK(there[n] == numbers[way ? n % 6 * 6 + n / 6 : n]);
+        GA_Zero(of_group);
+        NGA_Copy_patch('n', all, shared_lo, shared_hi, of_group, lo, hi);
+        NGA_Get(of_group, lo, hi, here, &ld);
+        for (int n = 0; n < 36; n++) CHECK(here[n] == there[n]);
+        GA_Sync();
+    }
+    /* Whole arrays, by the members of one group. */
+    if (part == turn % 2 || size == 1) {
+        GA_Copy(of_group, square);
+        NGA_Get(square, lo, hi, there, &ld);
+        for (int n = 0; n < 36; n++) CHECK(there[n] == here[n]);
+    }
+    GA_Destroy(of_group);
+    GA_Pgroup_set_default(world);
+    GA_Destroy(all);
+    GA_Destroy(square);
+    GA_Pgroup_destroy(group);
 }
 
 int main(void)
@@ -108,14 +146,16 @@ int main(void)
         state = 100 * turn + me / each;
         in_group(group, some, count);
         NGA_Pgroup_destroy(group);
+        /* Members are numbered in the order of their parent, not in that of the list. */
         for (int process = 0; process < size; process++) some[process] = size - 1 - process;
         group = turn % 2 ? GA_Pgroup_create(some, size) : NGA_Pgroup_create(some, size);
         state = turn;
-        in_group(group, some, size);
+        in_group(group, all, size);
         int copy = turn % 2 ? GA_Pgroup_duplicate(group) : NGA_Pgroup_duplicate(group);
-        in_group(copy, some, size);
+        in_group(copy, all, size);
         GA_Pgroup_destroy(copy);
         GA_Pgroup_destroy(group);
+        between_groups(world);
         group = turn % 2 ? GA_Pgroup_self() : NGA_Pgroup_self();
         in_group(group, &me, 1);
         GA_Pgroup_destroy(group);

@@ -119,7 +119,15 @@ pub fn arrays(lib: &Path) -> Result<()> {
         let objects = target().join("fortran").join(name);
         std::fs::create_dir_all(&objects).with_context(|| format!("cannot make {}", objects.display()))?;
         let mut all = Vec::new();
-        for source in ["create.c", "onesided.c", "whole.c", "process.c", "memory.c", "sparse.c"] {
+        for source in [
+            "create.c",
+            "onesided.c",
+            "whole.c",
+            "process.c",
+            "memory.c",
+            "sparse.c",
+            "bins.c",
+        ] {
             let object = objects.join(format!("{source}.o"));
             compile(&folder, source, "include", &[flags], &object)?;
             all.push(object);

@@ -11,7 +11,14 @@ for option in "$@"; do
         --cc | --mpicc) echo "$prefix/bin/mpicc" ;;
         --cxx) echo "$prefix/bin/mpicxx" ;;
         --cppflags) echo "-I$prefix/include" ;;
-        --cflags | --cxxflags | --fflags) echo "" ;;
+        --cflags | --cxxflags) echo "" ;;
+        # gfortran ends loops over int_mb and its kin after the two elements that mafdecls.fh declares, unless it is told not to conclude so.
+        --fflags)
+            case $("$prefix/bin/mpifort" --version 2>/dev/null) in
+                "GNU Fortran"*) echo "-fno-aggressive-loop-optimizations" ;;
+                *) echo "" ;;
+            esac
+            ;;
         --ldflags) echo "-L$prefix/lib -Wl,-rpath,$prefix/lib" ;;
         --libs) echo "-lga -larmci -lmpi_abi" ;;
         --blas_size) echo 4 ;;
@@ -25,7 +32,7 @@ for option in "$@"; do
         --network_ldflags | --network_libs) echo "" ;;
         --help)
             echo "usage: ga-config --prefix | --version | --cc | --cxx | --cppflags | --cflags | --ldflags | --libs | --blas_size"
-            echo "       | --use_blas | --use_lapack | --use_scalapack | --enable-f77 | --f77 | --flibs | --network"
+            echo "       | --use_blas | --use_lapack | --use_scalapack | --enable-f77 | --f77 | --fflags | --flibs | --network"
             ;;
         *)
             echo "ga-config: unknown option $option, see --help" >&2

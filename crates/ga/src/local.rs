@@ -48,6 +48,37 @@ pub fn operand<T: Copy>(piece: &Patch, patch: &Patch, other: &Array, its: &Patch
     Ok(places.map(|place| all[place]).collect())
 }
 
+/// As [`operand`], of the elements of `other`'s patch transposed: its dimensions in the other order.
+///
+/// # Errors
+/// As for [`operand`].
+pub fn turned_operand<T: Copy>(piece: &Patch, patch: &Patch, other: &Array, its: &Patch) -> Result<Vec<T>> {
+    let turned = its.transposed();
+    let is_alike = patch.extents() == turned.extents();
+    let source = match is_alike {
+        true => piece.moved(&patch.lo, &turned.lo).transposed(),
+        false => its.clone(),
+    };
+    let values: Vec<T> = fetch(other, &source)?;
+    // The steps in what was fetched, by dimension of the transposed patch.
+    let mut steps = strides(&source.extents());
+    steps.reverse();
+    if is_alike {
+        let places = piece.indexes().map(|index| offset(&index, &piece.lo, &steps) as usize);
+        return Ok(places.map(|place| values[place]).collect());
+    }
+    let (order, counts) = (strides(&patch.extents()), strides(&turned.extents()));
+    let places = piece.indexes().map(|index| {
+        let (mut number, mut place) = (offset(&index, &patch.lo, &order), 0);
+        for (count, step) in counts.iter().zip(&steps) {
+            place += number / count * step;
+            number %= count;
+        }
+        place as usize
+    });
+    Ok(places.map(|place| values[place]).collect())
+}
+
 /// Replace each element of a patch that the calling process has.
 ///
 /// # Errors

@@ -1,29 +1,44 @@
 //! Copies, transposes, and operations on rows, columns and diagonals of matrices; collective.
 
+use isthmus_armci::group::Group;
+
 use crate::array::Array;
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::kind::{Generic, dispatch};
 use crate::life::collectively;
-use crate::local::{Part, combine, for_each_row, scalar};
+use crate::local::{Part, for_each_row, operand, scalar, turned_operand};
 use crate::onesided::{Buffer, Way, fetch, store, transfer};
 use crate::patch::Patch;
 
-/// `GA_Copy`, `NGA_Copy_patch`: `to` becomes `from`, perhaps transposed (dimensions in the other order). Collective over the group of
-/// `to`.
+/// `GA_Copy`, `NGA_Copy_patch`: `to` becomes `from`, perhaps transposed (dimensions in the other order). Patches of different extents have
+/// their elements in the same order, that of the transposed one. Collective over the group of `to`; if that of `from` is another, which has
+/// no more members, over that of `from`.
 ///
 /// # Errors
-/// Patches that do not match, different types.
+/// Patches of different numbers of elements, different types; the caller is not a member of the group.
 pub fn copy(from: Part<'_>, to: Part<'_>, transpose: bool) -> Result<()> {
-    collectively(&*to.0.group()?, || {
+    let (source, target) = (from.0.group()?, to.0.group()?);
+    let is_put = from.0.plan.group != to.0.plan.group && source.size() <= target.size();
+    let group = if is_put { source } else { target };
+    collectively(&group, || {
         from.0.check(from.1)?;
         to.0.check(to.1)?;
         to.0.check_like(to.1, from.0, from.1)?;
-        if transpose {
-            return dispatch(to.0.kind, DoTranspose(from, to));
-        }
-        if from.1.extents() != to.1.extents() {
-            return dispatch(to.0.kind, DoReshape(from, to));
+        if transpose || is_put || from.1.extents() != to.1.extents() {
+            let pieces = match is_put {
+                true => dealt(to, &group),
+                false => to.0.own_blocks(to.1).into_iter().map(|block| block.patch).collect(),
+            };
+            return dispatch(
+                to.0.kind,
+                DoCopy {
+                    from,
+                    to,
+                    transpose,
+                    pieces,
+                },
+            );
         }
         // Everybody fetches what it has of the destination, straight to where it belongs.
         let width = to.0.kind.bytes();
@@ -40,40 +55,33 @@ pub fn copy(from: Part<'_>, to: Part<'_>, transpose: bool) -> Result<()> {
     })
 }
 
-struct DoReshape<'a>(Part<'a>, Part<'a>);
-
-impl Generic for DoReshape<'_> {
-    type Output = ();
-
-    fn call<T: Element>(self) -> Result<()> {
-        combine(self.1, [self.0], |[value]: [T; 1]| value)
-    }
+/// The pieces of a patch of `to` that the calling process fills, where others than the members of the group own them.
+fn dealt(to: Part<'_>, group: &Group) -> Vec<Patch> {
+    let blocks = to.0.blocks(to.1).into_iter().enumerate();
+    let mine = blocks.filter(|(n, _)| group.me() == Some(n % group.size()));
+    mine.map(|(_, block)| block.patch).collect()
 }
 
-struct DoTranspose<'a>(Part<'a>, Part<'a>);
+struct DoCopy<'a> {
+    from: Part<'a>,
+    to: Part<'a>,
+    transpose: bool,
+    pieces: Vec<Patch>,
+}
 
-impl Generic for DoTranspose<'_> {
+impl Generic for DoCopy<'_> {
     type Output = ();
 
     fn call<T: Element>(self) -> Result<()> {
-        let (from, to) = (self.0, self.1);
-        let turned: Vec<i64> = from.1.extents().into_iter().rev().collect();
-        if turned != to.1.extents() {
-            return Err(Error::argument("the patches do not match when one is transposed"));
-        }
-        let origin = vec![0; to.0.rank()];
-        for block in to.0.own_blocks(to.1) {
-            let piece = block.patch.moved(&to.1.lo, &origin);
-            let source = piece.transposed().moved(&origin, &from.1.lo);
-            let values: Vec<T> = fetch(from.0, &source)?;
-            let steps = crate::patch::strides(&source.extents());
-            let turned = block.patch.indexes().map(|index| {
-                let back: Vec<i64> = (0..index.len())
-                    .map(|d| index[index.len() - 1 - d] - to.1.lo[index.len() - 1 - d] + from.1.lo[d])
-                    .collect();
-                values[crate::patch::offset(&back, &source.lo, &steps) as usize]
-            });
-            store(to.0, &block.patch, &turned.collect::<Vec<T>>())?;
+        let (from, to) = (self.from, self.to);
+        let operand = if self.transpose {
+            turned_operand::<T>
+        } else {
+            operand::<T>
+        };
+        for piece in self.pieces {
+            let values = operand(&piece, to.1, from.0, from.1)?;
+            store(to.0, &piece, &values)?;
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use isthmus_armci::vector::End;
 use crate::array::Array;
 use crate::error::{Error, Result};
 use crate::life;
-use crate::patch::{Patch, offset};
+use crate::patch::{MOST_DIMENSIONS, Patch, offset};
 
 /// An operation on a patch.
 #[derive(Debug, Clone, Copy)]
@@ -428,28 +428,31 @@ fn for_each_turn(
     Ok(())
 }
 
-/// One element at each of these indexes: `values` has them in the same order.
+/// One element at each of these indexes, one behind the other: `values` has them in the same order.
 ///
 /// # Errors
 /// As for [`transfer`].
 ///
 /// # Safety
 /// `values` must be good for as many elements.
-pub unsafe fn elements(
-    array: &Array,
-    values: *mut u8,
-    indexes: impl Iterator<Item = Vec<i64>> + Clone,
-    way: Way,
-) -> Result<()> {
+pub unsafe fn elements(array: &Array, values: *mut u8, indexes: &[i64], way: Way) -> Result<()> {
+    let indexes = indexes.chunks_exact(array.rank());
     // Nothing is touched if one of them is wrong.
-    for index in indexes.clone() {
-        array.check(&Patch::new(index.clone(), index))?;
+    for index in indexes
+        .clone()
+        .filter(|index| array.block_around(index, index).is_none())
+    {
+        array.check(&Patch::new(index, index))?;
     }
     for (at, index) in indexes.enumerate() {
-        let patch = Patch::new(index.clone(), index);
-        let buffer = Buffer::dense(values.wrapping_add(at * array.kind.bytes()), &patch);
+        let value = values.wrapping_add(at * array.kind.bytes());
         // SAFETY: the caller's promise.
-        unsafe { transfer_every(array, &patch, &buffer, way, Pick::ALL)? };
+        unsafe {
+            if !transfer_within(array, index, index, value, &[1; MOST_DIMENSIONS], way)? {
+                let patch = Patch::new(index, index);
+                transfer_every(array, &patch, &Buffer::dense(value, &patch), way, Pick::ALL)?;
+            }
+        }
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use crate::element::{Complex, Element};
 use crate::error::{Error, Result};
 use crate::kind::{Generic, Kind, dispatch};
 use crate::life::collectively;
-use crate::local::{AT_A_TIME, Part, as_bytes, fold, operand};
+use crate::local::{AT_A_TIME, Part, as_bytes, fold, operand, turned_operand};
 use crate::onesided::fetch;
 
 struct DoDot<'a>(Part<'a>, bool, Part<'a>, bool);
@@ -26,18 +26,17 @@ impl Generic for DoDot<'_> {
         let mut sum = [T::ZERO];
         // Operands of other extents are fetched whole, once for all.
         let is_turned = transpose_a != transpose_b;
-        if is_turned {
-            // Also who has no part of it: the others wait for all.
-            check_transposed(a, b)?;
-        }
-        let may_be_cut = is_turned || a.1.extents() == b.1.extents();
+        let may_be_cut = match is_turned {
+            true => a.1.extents() == b.1.transposed().extents(),
+            false => a.1.extents() == b.1.extents(),
+        };
         let most = if may_be_cut { AT_A_TIME } else { i64::MAX };
         for block in a.0.own_blocks(a.1) {
             for piece in block.patch.slabs(most) {
                 let ours: Vec<T> = fetch(a.0, &piece)?;
                 let theirs: Vec<T> = match is_turned {
                     false => operand(&piece, a.1, b.0, b.1)?,
-                    true => transposed_operand(&piece, a, b)?,
+                    true => turned_operand(&piece, a.1, b.0, b.1)?,
                 };
                 for (x, y) in ours.into_iter().zip(theirs) {
                     sum[0] = sum[0].add(x.mul(y));
@@ -56,34 +55,11 @@ impl Generic for DoDot<'_> {
     }
 }
 
-/// Are these matrices of which one is as large as the other transposed?
-fn check_transposed(a: Part<'_>, b: Part<'_>) -> Result<()> {
-    if a.0.rank() != 2 || b.0.rank() != 2 {
-        return Err(Error::argument("only matrices can be transposed"));
-    }
-    let (rows, columns) = (a.1.extents()[0], a.1.extents()[1]);
-    if b.1.extents() != [columns, rows] {
-        return Err(Error::argument("the patches do not match when one is transposed"));
-    }
-    Ok(())
-}
-
-/// The elements of `b` at the places of a piece of `a`, row and column exchanged; see [`check_transposed`].
-fn transposed_operand<T: Element>(piece: &crate::patch::Patch, a: Part<'_>, b: Part<'_>) -> Result<Vec<T>> {
-    let its = piece.moved(&a.1.lo, &[0, 0]).transposed().moved(&[0, 0], &b.1.lo);
-    let values: Vec<T> = fetch(b.0, &its)?;
-    let (height, width) = (its.extents()[0] as usize, its.extents()[1] as usize);
-    let mut turned = Vec::with_capacity(values.len());
-    for column in 0..width {
-        turned.extend((0..height).map(|row| values[row * width + column]));
-    }
-    Ok(turned)
-}
-
-/// `GA_?dot`, `NGA_?dot_patch`: the sum of products, not conjugated, in the first bytes of the answer. Collective.
+/// `GA_?dot`, `NGA_?dot_patch`: the sum of products, not conjugated, in the first bytes of the answer. If one of the two is transposed, `b`'s
+/// dimensions are in the other order; patches of different extents have their elements in the same order. Collective.
 ///
 /// # Errors
-/// Patches that do not match, arrays of another type than `kind`.
+/// Patches of different numbers of elements, arrays of another type than `kind`.
 pub fn dot(kind: &[Kind], a: Part<'_>, transpose_a: bool, b: Part<'_>, transpose_b: bool) -> Result<Scalar> {
     if !kind.contains(&a.0.kind) {
         return Err(Error::argument(format!(

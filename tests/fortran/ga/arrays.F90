@@ -7,7 +7,7 @@ program arrays
   integer :: me, procs, g_a, g_b, g_c, g_d, i, j, k, n, type, ndim, dims(7), lo(3), hi(3), ld(2), handle, round, seed, owner, comm
   integer :: ilo, ihi, jlo, jhi, map(5, 64), rows(5), columns(5), whole(3), at(3), width(2)
   MA_ACCESS_INDEX_TYPE :: index
-  integer :: model(7, 6, 5), patch(7, 6, 5), other(7, 6, 5)
+  integer :: model(7, 6, 5), patch(7, 6, 5), other(7, 6, 5), cube(4, 3, 2), bins(3)
   double precision :: a(8, 8), b(8, 8), c(8, 8), x(8, 3), y(8, 3), values(8), sums(2), picked(5)
   double complex :: z
   integer :: ints(3), status
@@ -182,6 +182,63 @@ program arrays
   n = ga_pgroup_create([(i, i = 0, procs - 1)], procs)
   call check(ga_pgroup_nnodes(n) == procs .and. ga_pgroup_nodeid(n) == me, 'ga_pgroup_create')
   ok = ga_pgroup_destroy(n)
+  ! In a default group processes are counted among its members, which alone copy from its arrays to those of all.
+  call ga_zero(g_c)
+  n = ga_pgroup_split_irreg(ga_pgroup_get_world(), mod(me, 2))
+  call ga_pgroup_set_default(n)
+  call check(ga_nodeid() == me / 2 .and. ga_nnodes() == (procs + 1 - mod(me, 2)) / 2, 'ga_nodeid in a group')
+  c = b
+  c(:, 1:2) = transpose(b(1:2, :))
+  if (mod(me, 2) == 0) then
+    ok = ga_create(MT_DBL, 8, 8, 'of the group', 0, 0, g_d)
+    if (ga_nodeid() == 0) call ga_put(g_d, 1, 8, 1, 8, b, 8)
+    call ga_copy(g_d, g_c)
+    call ga_copy_patch('t', g_d, 1, 2, 1, 8, g_c, 1, 8, 1, 2)
+    call ga_copy(g_c, g_d)
+    y = -1
+    call ga_get(g_d, 1, 8, 1, 3, y, 8)
+    call check(all(y == c(:, :3)), 'ga_copy to an array of a group')
+    ok = ga_destroy(g_d)
+  end if
+  call ga_pgroup_set_default(ga_pgroup_get_world())
+  call is(c, 'ga_copy from an array of a group')
+  ok = ga_pgroup_destroy(n)
+  ! Three dimensions in the other order.
+  ok = nga_create(MT_INT, 3, [4, 3, 2], 'cube', [-1, -1, -1], g_d)
+  if (me == 0) call nga_put(g_d, [1, 1, 1], [4, 3, 2], [(i, i = 1, 24)], [4, 3])
+  call ga_sync()
+  cube = reshape([(i, i = 1, 24)], [4, 3, 2])
+  n = nga_idot_patch(g_d, 'n', [1, 1, 1], [4, 3, 2], g_d, 't', [1, 1, 1], [4, 3, 2])
+  call check(n == sum(reshape(cube, [24]) * reshape(reshape(cube, [2, 3, 4], order=[3, 2, 1]), [24])), 'nga_idot_patch, of a transpose')
+  ok = ga_destroy(g_d)
+  ! A loop over the common block, of which the header declares two elements.
+  ok = nga_create(MT_INT, 1, [40 * procs], 'a row', [-1], g_d)
+  call nga_distribution(g_d, me, lo(1), hi(1))
+  call nga_access(g_d, lo(1), hi(1), index, ld)
+  call put_sevens(index, hi(1) - lo(1) + 1)
+  call check(all(int_mb(index:index + hi(1) - lo(1)) == 7), 'a loop over int_mb')
+  call nga_release_update(g_d, lo(1), hi(1))
+  ok = ga_destroy(g_d)
+  ! Bins: of the values that processes have for bin b, which begin behind the offset, the sorted ones.
+  ok = nga_create(MT_INT, 1, [3], 'counts', [-1], bins(1)) .and. nga_create(MT_INT, 1, [3], 'offsets', [-1], bins(2)) .and. &
+    nga_create(MT_INT, 1, [4 * procs], 'bins', [-1], bins(3))
+  if (me == 0) call nga_put(bins(1), [1], [3], [procs, 0, 3 * procs], [3])
+  if (me == 0) call nga_put(bins(2), [1], [3], [0, procs, procs], [3])
+  call ga_sync()
+  ints = [1, 2, 3]
+  call ga_bin_index(bins(3), bins(1), bins(2), [-me, 10 + me, 30 + me, 20 + me], [1, 3, 3, 3], 4, .false.)
+  call nga_get(bins(3), [procs + 3 * me + 1], [procs + 3 * me + 3], ints, [3])
+  call check(all(ints == [10 + me, 30 + me, 20 + me]), 'ga_bin_index')
+  call ga_bin_sorter(bins(3), bins(1), bins(2))
+  call nga_get(bins(3), [me + 1], [me + 1], n, [1])
+  call check(n == me - procs + 1, 'ga_bin_sorter')
+  call nga_get(bins(3), [procs + me + 1], [procs + me + 1], n, [1])
+  call check(n == 10 + me, 'ga_bin_sorter')
+  do i = 1, 3
+    ok = ga_destroy(bins(i))
+  end do
+  call ga_version(i, j, k)
+  call check(i == 5 .and. j == 9, 'ga_version')
   z = ga_zdot_of_ones()
   call check(z == (4d0, 0d0), 'ga_zdot')
   ! Blocks that begin where the program says.
@@ -257,4 +314,14 @@ contains
     seed = mod(seed * 1103 + 12345, 1000003)
     draw = 1 + mod(seed, max(m, 1))
   end function
+  ! As many elements of an array from an index on.
+  subroutine put_sevens(index, count)
+    MA_ACCESS_INDEX_TYPE, intent(in) :: index
+    integer, intent(in) :: count
+    MA_ACCESS_INDEX_TYPE :: at, i
+    at = index
+    do i = 0, count - 1
+      int_mb(at + i) = 7
+    end do
+  end subroutine
 end program

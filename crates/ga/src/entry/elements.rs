@@ -288,6 +288,9 @@ entries! {
     }
     fn isthmus_ga_GA_Transpose(a: c_int, b: c_int) {
         let (a, b) = (find(a)?, find(b)?);
+        if !a.dims.iter().eq(b.dims.iter().rev()) {
+            return Err(Error::argument(format!("array '{}' has not the dimensions of '{}' transposed", b.name, a.name)));
+        }
         matrix::copy((&a, &a.whole()), (&b, &b.whole()), true)?
     }
     fn isthmus_ga_GA_Symmetrize(handle: c_int) { matrix::symmetrize(&*find(handle)?)? }

@@ -104,7 +104,9 @@ entries! {
     }
     fn isthmus_ga_GA_Pgroup_create(members: *const c_int, count: c_int) -> c_int {
         let count = usize::try_from(count).map_err(|_| Error::argument("count is negative"))?;
-        let members: Vec<i32> = list(members, count, "list")?.into_iter().map(|member| member as i32).collect();
+        let mut members: Vec<i32> = list(members, count, "list")?.into_iter().map(|member| member as i32).collect();
+        // Members are numbered in the order of the default group, whatever that of the list, as upstream does (`global/src/base.c`).
+        members.sort_unstable();
         group::create(&members, &*group::default()?)?
     }
     fn isthmus_ga_GA_Pgroup_destroy(number: c_int) -> c_int {

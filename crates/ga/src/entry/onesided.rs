@@ -148,31 +148,30 @@ unsafe fn over(handle: *mut c_long) {
     }
 }
 
-/// Indexes in an array of pointers to them.
+/// Indexes in an array of pointers to them, as [`flat`] has them.
 ///
 /// # Safety
 /// There must be `count` pointers, each to a number for each dimension.
-unsafe fn pointed<I: Number>(array: &Array, at: *const *const I, count: i64) -> Result<Vec<Vec<i64>>> {
+unsafe fn pointed<I: Number>(array: &Array, at: *const *const I, count: i64) -> Result<Vec<i64>> {
     let count = counted(count)?;
     if count > 0 && at.is_null() {
         return Err(Error::argument("subsarray is null"));
     }
-    // SAFETY: the caller's promise.
-    (0..count)
-        .map(|n| unsafe { list(at.add(n).read(), array.rank(), "subsarray") })
-        .collect()
+    let mut all = Vec::with_capacity(count * array.rank());
+    for n in 0..count {
+        // SAFETY: the caller's promise.
+        all.extend(unsafe { list(at.add(n).read(), array.rank(), "subsarray") }?);
+    }
+    Ok(all)
 }
 
 /// Indexes one behind the other.
 ///
 /// # Safety
 /// There must be `count` times as many numbers as dimensions.
-unsafe fn flat<I: Number>(array: &Array, at: *const I, count: i64) -> Result<Vec<Vec<i64>>> {
-    let rank = array.rank();
-    let count = counted(count)?;
+unsafe fn flat<I: Number>(array: &Array, at: *const I, count: i64) -> Result<Vec<i64>> {
     // SAFETY: the caller's promise.
-    let all = unsafe { list(at, count * rank, "subsarray") }?;
-    Ok(all.chunks_exact(rank).map(<[i64]>::to_vec).collect())
+    unsafe { list(at, counted(count)? * array.rank(), "subsarray") }
 }
 
 fn counted(count: i64) -> Result<usize> {
@@ -181,12 +180,12 @@ fn counted(count: i64) -> Result<usize> {
 
 /// # Safety
 /// As the header says.
-unsafe fn elements(array: &Array, values: *mut c_void, indexes: Vec<Vec<i64>>, way: Way) -> Result<()> {
+unsafe fn elements(array: &Array, values: *mut c_void, indexes: Vec<i64>, way: Way) -> Result<()> {
     if !indexes.is_empty() && values.is_null() {
         return Err(Error::argument("v is null"));
     }
     // SAFETY: the caller's promise.
-    unsafe { onesided::elements(array, values.cast(), indexes.into_iter(), way) }
+    unsafe { onesided::elements(array, values.cast(), &indexes, way) }
 }
 
 indexed! {
