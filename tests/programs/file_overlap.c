@@ -61,14 +61,14 @@ int main(int argc, char **argv) {
     OK(MPI_File_write_at(fh, 16 * rank, values, last ? 16 : 17, MPI_BYTE, MPI_STATUS_IGNORE));
     told(MPI_File_sync(fh), "bytes 16 to 16 ", "MPI_File_write_at on rank 0 and MPI_File_write_at on rank 1");
     OK(MPI_File_sync(fh));
-    /* Records that meet once, by different calls of the first and the last rank. */
-    OK(MPI_File_set_view(fh, 4 * rank, MPI_INT, every, "native", MPI_INFO_NULL));
+    /* Records of the last rank, one of which the first rank writes, too, by another call. */
+    OK(MPI_File_set_view(fh, 4 * rank, MPI_INT, rank == 0 ? MPI_INT : every, "native", MPI_INFO_NULL));
     if (last) {
         OK(MPI_File_seek(fh, 1, MPI_SEEK_SET));
         OK(MPI_File_iwrite(fh, values, 7, MPI_INT, &request));
         OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
     }
-    if (rank == 0) OK(MPI_File_write_at(fh, 1, values, size, MPI_INT, MPI_STATUS_IGNORE));
+    if (rank == 0) OK(MPI_File_write_at(fh, 2 * size - 1, values, 1, MPI_INT, MPI_STATUS_IGNORE));
     told(MPI_File_sync(fh), "MPI_File_write_at on rank 0", "MPI_File_iwrite on rank ");
     /* One after the other, as collective calls on the file order them: that is told, and no error. */
     OK(MPI_File_set_view(fh, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
