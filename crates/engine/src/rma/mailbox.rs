@@ -247,7 +247,7 @@ impl Mailboxes {
 
     /// Write them.
     fn set_rows(&self, index: usize, rows: Rows) {
-        // SAFETY: the box is ours, and no operands lie beside a question about rows.
+        // SAFETY: the box is ours, and operands of a question about rows are in the box's room.
         unsafe { self.boxes[index].question().add(FIXED + 8).cast::<Rows>().write(rows) }
     }
 
@@ -318,7 +318,7 @@ const fn room_of(is_given: bool, is_wanted: bool, bytes: usize) -> usize {
     }
 }
 
-/// What is asked of a target, but for where: bytes in a row, or in rows.
+/// An operation that a target is asked for, without its place: on bytes in a row, or in rows.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Asked<'a> {
     pub what: What,
@@ -376,8 +376,8 @@ impl<'a> Asked<'a> {
 }
 
 impl Target {
-    /// Is a question to a target that makes progress likely to be answered? One that makes progress may have lost its CPU: who has asked it in vain does
-    /// not for some operations, twice as many each time. An operation in pieces counts as so many, as it loses more by another way.
+    /// Is a question to a target that makes progress likely to be answered? One that makes progress may have lost its CPU: an origin without an
+    /// answer asks for nothing for some operations, twice as many each time. An operation in pieces counts as so many, as it loses more by another way.
     #[inline]
     fn is_trusted(&self, pieces: u64) -> bool {
         let skipped = self.skipped.load(Ordering::Relaxed);
@@ -554,7 +554,7 @@ impl Mailboxes {
     /// Is an operation of so many bytes, in pieces, likely to be done by the target? One that sleeps is woken if it is worth it.
     fn is_ready(&self, target: &Target, asked: Asked<'_>, length: u64) -> bool {
         if !self.is_progressing() && (length < WAKE_FROM || !self.wake(target, asked, length)) {
-            // What is short and in a row was asked for, or counted, before it came here.
+            // A short operation on bytes in a row was asked for, or counted, before it came here.
             if asked.rows.is_some() || !is_short(length as usize) {
                 self.miss(target);
             }
