@@ -36,6 +36,8 @@ int main(int argc, char **argv)
                  (me + size - 1) % size, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     long value = me + 100;
     CHECK(ARMCI_Put(&value, theirs, sizeof value, (me + size - 1) % size) == 0 && puts_seen == 1);
+    // MPI's barrier orders processes, not ARMCI's puts into memory of another node.
+    ARMCI_AllFence();
     MPI_Barrier(MPI_COMM_WORLD);
     CHECK(*place == (me + 1) % size + 100);
     // MPI may send out of it and reduce into it.
