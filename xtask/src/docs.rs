@@ -1,8 +1,10 @@
-//! `check-docs`: decision pages have a head and are in the index, citations of decisions resolve, lines of documents are short, and words
-//! are plain. `--write` writes the index, and lowers the maxima of `words.txt` to what is there.
+//! `check-docs`: decision pages have a head and are in the index, citations of decisions resolve, lines of documents are short, words are
+//! plain, and tables of numbers are what their data say. `--write` writes the index and the tables, and lowers the maxima of `words.txt` to
+//! what is there.
 
 mod decisions;
 mod lines;
+mod numbers;
 mod words;
 
 use std::path::Path;
@@ -31,6 +33,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let documents = documents(&root)?;
     let mut wrong = decisions::check(&root, &documents, write)?;
     wrong.extend(lines::check(&documents));
+    wrong.extend(numbers::check(&root, &documents, write)?);
     wrong.extend(words::check(&root, &documents, write)?);
     ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
     Ok(())
