@@ -18,3 +18,4 @@ pseudos "01h.pspgth"
 END
 OMP_NUM_THREADS=1 $MPIEXEC -n $RANKS abinit h2.abi > h2.log
 grep "Calculation completed" h2.abo h2.log
+sed -n 's/^ *etotal *\(-[0-9.]*E[+-][0-9]*\).*/\1/p' h2.abo | cut -c1-12 > result.txt

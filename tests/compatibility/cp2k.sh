@@ -33,3 +33,4 @@ cat > h2.inp <<'END'
 END
 OMP_NUM_THREADS=1 $MPIEXEC -n $RANKS cp2k.psmp -i h2.inp -o h2.out
 grep "PROGRAM ENDED" h2.out
+sed -n 's/.*Total FORCE_EVAL.*: *\(-[0-9]*\.[0-9]\{8\}\).*/\1/p' h2.out > result.txt

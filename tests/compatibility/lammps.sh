@@ -15,3 +15,4 @@ run 100
 END
 $MPIEXEC -n $RANKS lmp -in in.lj
 grep -q "on $RANKS procs for 100 steps" log.lammps
+awk '$1 == "Step" { on = 1 } $1 == "Loop" { on = 0 } on' log.lammps > result.txt

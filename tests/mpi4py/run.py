@@ -18,13 +18,18 @@ import sys
 import unittest
 
 LIMIT = 300
+# The wheel is on Open MPI's ABI.
+OPEN_MPI = os.environ.get("MPI4PY_MPIABI") == "openmpi"
 # Why the suite may skip a test: Python packages, or ranks, are too few.
 CIRCUMSTANCES = re.compile(
     r"mpi-world-size.*|comm\.size.*|cupy|numba|numpy|dill|yaml|cffi|array"
     # mpi4py asks some other libraries alone for what is beside the standard.
     r"|mpi-comm_revoke"
+    # What Open MPI 4.1, whose version libmpi.so.40 tells, has wrong or lacks is not asked of it.
+    + (r"|openmpi(\(.*\))?|Session" if OPEN_MPI else "")
 )
 SUITE, LIST = map(pathlib.Path, sys.argv[1:3])
+LISTS = [LIST, LIST.with_name("excluded_openmpi.txt")] if OPEN_MPI else [LIST]
 sys.path.insert(0, os.fspath(SUITE))
 sys.dont_write_bytecode = True
 
@@ -164,5 +169,5 @@ class Program(TestProgram):
 
 
 if __name__ == "__main__":
-    runner = Runner(Exclusions(LIST.read_text(encoding="utf-8")))
+    runner = Runner(Exclusions("\n".join(path.read_text(encoding="utf-8") for path in LISTS)))
     Program(module=None, argv=[sys.argv[0], "--no-builddir", *sys.argv[3:]], testRunner=runner)

@@ -13,6 +13,11 @@ use crate::process::{quiet, root, target};
 /// A program may compute for so long.
 const RUN: Duration = Duration::from_secs(120);
 
+/// Every program runs on as many.
+const RANKS: [&str; 2] = ["2", "4"];
+/// The launcher that programs of Open MPI's ABI have in Debian.
+const OPEN_MPI: &str = "/usr/bin/mpiexec.openmpi";
+
 /// Where the table and its scripts are.
 fn folder() -> PathBuf {
     root().join("tests/compatibility")
@@ -68,9 +73,10 @@ pub fn run(arguments: &[String]) -> Result<()> {
             println!("{}: {} is not installed; {}", row.program, row.needs, row.had);
             continue;
         }
-        let outcome = script(&prefix, &row.run);
+        let outcome: Result<Vec<bool>> = RANKS.iter().map(|ranks| on(&prefix, row, ranks)).collect();
         row.when.clone_from(&today);
         row.result = match &outcome {
+            Ok(compared) if compared.iter().all(|compared| *compared) => "runs, with Open MPI's results".to_owned(),
             Ok(_) => "runs".to_owned(),
             Err(_) => "fails".to_owned(),
         };
@@ -85,8 +91,24 @@ pub fn run(arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Run a script in a folder of its own, which is made anew.
-fn script(prefix: &Path, name: &str) -> Result<()> {
+/// Run a program's script on so many ranks by our launcher, and, if it leaves a result and Open MPI is installed, by Open MPI's: the results
+/// must be the same. Whether they were compared.
+fn on(prefix: &Path, row: &Row, ranks: &str) -> Result<bool> {
+    let ours = script(&row.run, &prefix.join("bin/mpiexec"), ranks)?;
+    let other = Path::new(OPEN_MPI);
+    let Some(ours) = ours.filter(|_| row.abi == "Open MPI" && other.exists()) else {
+        return Ok(false);
+    };
+    let theirs = script(&row.run, other, ranks)?.unwrap_or_default();
+    ensure!(
+        ours == theirs && !ours.trim().is_empty(),
+        "results on {ranks} ranks:\n{ours}with Open MPI:\n{theirs}"
+    );
+    Ok(true)
+}
+
+/// Run a script in a folder of its own, which is made anew. What it leaves in `result.txt`.
+fn script(name: &str, mpiexec: &Path, ranks: &str) -> Result<Option<String>> {
     let work = target().join("compatibility").join(Path::new(name).with_extension(""));
     if work.exists() {
         std::fs::remove_dir_all(&work).with_context(|| format!("cannot remove {}", work.display()))?;
@@ -96,11 +118,16 @@ fn script(prefix: &Path, name: &str) -> Result<()> {
     sh.arg("-e")
         .arg(folder().join(name))
         .current_dir(&work)
-        .env("MPIEXEC", prefix.join("bin/mpiexec"))
+        .env("MPIEXEC", mpiexec)
         .env("HERE", folder())
-        .env("RANKS", "2")
+        .env("RANKS", ranks)
+        // Open MPI refuses root, and more ranks than CPUs, else.
+        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+        .env("OMPI_MCA_rmaps_base_oversubscribe", "1")
         .stdin(Stdio::null());
-    quiet(&mut sh, RUN).map(drop)
+    quiet(&mut sh, RUN)?;
+    Ok(std::fs::read_to_string(work.join("result.txt")).ok())
 }
 
 fn is_there(needs: &str) -> bool {

@@ -100,7 +100,7 @@ done
 headers=  # C
 case $abi in
     standard) library=-lmpi_abi ;;
-    mpich | openmpi) fail "${said:--abi}=$abi: Fortran is compiled for the standard ABI only, whose programs run on every library of MPI 5.0" ;;  # Fortran
+    mpich | openmpi) fail "${said:--abi}=$abi: Fortran is compiled for the standard ABI only, since modules and mpif.h of the others are not here: compile by the mpifort of an MPI of that ABI (Debian: apt install libopenmpi-dev or libmpich-dev); its programs run on Isthmus as they are" ;;  # Fortran
     mpich) library=-l:libmpi.so.12; headers=$prefix/include/isthmus/mpich ;;  # C
     openmpi) library=-l:libmpi.so.40; headers=$prefix/include/isthmus/openmpi ;;  # C
     *) fail "${said:--abi}=$abi: standard, mpich and openmpi are known" ;;

@@ -21,6 +21,7 @@ mod matching;
 mod membership;
 mod memory;
 mod ops;
+pub mod other_mpi;
 mod progress;
 mod protocol;
 pub mod rma;

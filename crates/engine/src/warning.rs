@@ -38,6 +38,8 @@ pub enum Warning {
     Without,
     /// `mpiexec` is gone.
     LauncherGone,
+    /// Another MPI is initialized in the same processes.
+    TwoMpis,
 }
 
 /// Where the job keeps what has been said, and the process that may look there.

@@ -13,6 +13,7 @@ mod connection;
 mod daemon;
 mod debugger;
 mod door;
+mod elf;
 pub mod failure;
 mod head;
 mod hosts;

@@ -7,10 +7,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use object::elf::{self, DT_NEEDED, ET_DYN, ET_EXEC, FileHeader64};
-use object::read::elf::{Dyn, FileHeader};
-use object::read::{ReadCache, ReadRef};
+use isthmus_engine::other_mpi::Kind;
+use object::read::ReadCache;
 
+use crate::elf::Elf;
 use crate::failure::{Failure, Result};
 use crate::options::Command;
 
@@ -23,15 +23,8 @@ pub struct Program {
     pub linked_to_mpi: bool,
 }
 
-const OUR_LIBRARIES: [&str; 4] = ["libmpi_abi.so.1", "libmpi.so.12", "libmpich.so.12", "libmpi.so.40"];
-
-#[cfg(target_arch = "x86_64")]
-const OUR_MACHINE: u16 = elf::EM_X86_64;
-#[cfg(target_arch = "aarch64")]
-const OUR_MACHINE: u16 = elf::EM_AARCH64;
-
-/// Find the command's program and check that it can be started.
-pub fn find(command: &Command) -> Result<Program> {
+/// Find the command's program and check that it can be started, in a job of so many ranks.
+pub fn find(command: &Command, ranks: u32) -> Result<Program> {
     let directory = command.directory.as_deref().map_or(Path::new("."), Path::new);
     if !directory.is_dir() {
         return Err(Failure::usage(format!(
@@ -40,7 +33,17 @@ pub fn find(command: &Command) -> Result<Program> {
         )));
     }
     let path = locate(command, directory)?;
-    let linked_to_mpi = inspect(&directory.join(&path))?;
+    let whole = directory.join(&path);
+    let origin = whole.canonicalize().unwrap_or_else(|_| whole.clone());
+    let set = command.environment.iter().any(|(name, _)| name == "LD_PRELOAD");
+    let ours = own_folder();
+    let around = Around {
+        origin: origin.parent().unwrap_or(directory),
+        ours: ours.as_deref(),
+        is_several: ranks > 1,
+        is_preloaded: set || std::env::var_os("LD_PRELOAD").is_some(),
+    };
+    let linked_to_mpi = inspect(&whole, &around)?;
     Ok(Program { path, linked_to_mpi })
 }
 
@@ -70,8 +73,14 @@ fn locate(command: &Command, directory: &Path) -> Result<PathBuf> {
     Err(Failure::not_found(format!("{}: not found in PATH", program.display())))
 }
 
+/// Where our libraries are.
+pub fn own_folder() -> Option<PathBuf> {
+    let own = std::env::current_exe().ok()?;
+    Some(own.parent()?.parent()?.join("lib"))
+}
+
 /// Fails if the file cannot be a program for this machine and this library. Answers whether it is linked to MPI.
-fn inspect(path: &Path) -> Result<bool> {
+fn inspect(path: &Path, around: &Around<'_>) -> Result<bool> {
     let shown = path
         .strip_prefix(".")
         .ok()
@@ -101,7 +110,7 @@ fn inspect(path: &Path) -> Result<bool> {
     }
     if start.starts_with(b"\x7fELF") {
         let elf = Elf::read(&ReadCache::new(file));
-        return judge(&elf).map_err(|cause| Failure::not_runnable(format!("{shown} {cause}")));
+        return judge(&elf, around).map_err(|cause| Failure::not_runnable(format!("{shown} {cause}")));
     }
     if let Some(line) = start.strip_prefix(b"#!") {
         let line = line.split(|&byte| byte == b'\n').next().unwrap_or(line);
@@ -123,44 +132,20 @@ fn inspect(path: &Path) -> Result<bool> {
     Ok(false)
 }
 
-/// What the headers of an ELF file say.
-#[derive(Debug, Default)]
-struct Elf {
-    for_our_machine: bool,
-    executable: bool,
-    needed: Vec<String>,
+/// Where a program is, and what surrounds it.
+struct Around<'a> {
+    /// The folder of the program, for `$ORIGIN`.
+    origin: &'a Path,
+    /// Where our libraries are, if `mpiexec` stands in an installed prefix.
+    ours: Option<&'a Path>,
+    /// The ranks of the job are more than one, which another MPI's library would not make one job of.
+    is_several: bool,
+    /// The user preloads a library, so what the program would find by itself says little.
+    is_preloaded: bool,
 }
 
-impl Elf {
-    /// Fields that cannot be read keep their defaults: then the kernel and the dynamic linker decide.
-    fn read<'data, R: ReadRef<'data>>(data: R) -> Self {
-        let mut found = Self::default();
-        let Ok(header) = FileHeader64::<object::Endianness>::parse(data) else {
-            return found;
-        };
-        let Ok(endian) = header.endian() else { return found };
-        found.for_our_machine = header.e_machine(endian) == OUR_MACHINE;
-        found.executable = matches!(header.e_type(endian), ET_EXEC | ET_DYN);
-        let Ok(sections) = header.sections(endian, data) else {
-            return found;
-        };
-        let Ok(Some((dynamic, link))) = sections.dynamic(endian, data) else {
-            return found;
-        };
-        let Ok(strings) = sections.strings(endian, data, link) else {
-            return found;
-        };
-        found.needed = dynamic
-            .iter()
-            .filter(|entry| entry.tag32(endian) == Some(DT_NEEDED))
-            .filter_map(|entry| strings.get(entry.val32(endian)?).ok())
-            .map(|name| String::from_utf8_lossy(name).into_owned())
-            .collect();
-        found
-    }
-}
-
-fn judge(elf: &Elf) -> std::result::Result<bool, String> {
+/// Why the program cannot run here; else whether it is linked to MPI.
+fn judge(elf: &Elf, around: &Around<'_>) -> std::result::Result<bool, String> {
     if !elf.for_our_machine {
         return Err(format!(
             "is built for another kind of machine (this one is {})",
@@ -170,18 +155,95 @@ fn judge(elf: &Elf) -> std::result::Result<bool, String> {
     if !elf.executable {
         return Err("is an object file: link it first".into());
     }
-    let ours = |name: &String| OUR_LIBRARIES.contains(&name.as_str());
-    let foreign = elf
-        .needed
-        .iter()
-        .find(|name| name.starts_with("libmpi.so.") && !ours(name));
-    if let Some(library) = foreign {
+    let mut linked = false;
+    for name in &elf.needed {
+        linked |= judge_library(name, elf, around)?;
+    }
+    if linked && elf.interpreter.contains("ld-musl") {
         return Err(format!(
-            "is linked to {library}, which is of none of the ABIs here (libmpi_abi.so.1, libmpi.so.12, and Open MPI's libmpi.so.40 of its \
-             versions 4 and 5): compile it again with the mpicc beside this mpiexec"
+            "is built for another C library, musl ({}), than the libraries here are, glibc: compile it with glibc and the mpicc beside this \
+             mpiexec",
+            elf.interpreter
         ));
     }
-    Ok(elf.needed.iter().any(ours))
+    match elf.inside {
+        Some(kind) if !linked && around.is_several => Err(format!(
+            "has a library of MPI inside ({}, linked statically), with which each rank would be a job of its own: {AGAIN}",
+            kind.name()
+        )),
+        _ => Ok(linked),
+    }
+}
+
+const AGAIN: &str = "compile it again with the mpicc beside this mpiexec";
+
+/// Why a program that needs this library cannot run here; else whether it is a library of MPI.
+fn judge_library(name: &str, elf: &Elf, around: &Around<'_>) -> std::result::Result<bool, String> {
+    let Some(kind) = Kind::of_any(name) else {
+        return Ok(false);
+    };
+    let is_ours = |file: &Path| {
+        let folder = file
+            .canonicalize()
+            .ok()
+            .and_then(|file| file.parent().map(Path::to_owned));
+        folder.is_some() && folder == around.ours.and_then(|folder| folder.canonicalize().ok())
+    };
+    let whose = kind.name();
+    if name.contains('/') {
+        return match is_ours(Path::new(name)) {
+            true => Ok(true),
+            false => Err(format!(
+                "is linked to {name} by its path, so that no other library is taken: {AGAIN}"
+            )),
+        };
+    }
+    match kind {
+        Kind::Standard | Kind::Mpich | Kind::OpenMpi => {}
+        Kind::Cray => {
+            let ours = around.ours.unwrap_or(Path::new("our lib folder"));
+            if !is_ours(&ours.join(name)) {
+                return Err(format!(
+                    "is linked to {name} ({whose}), which is MPICH's ABI by another name: ln -s libmpi.so.12 {}, or {AGAIN}",
+                    ours.join(name).display()
+                ));
+            }
+        }
+        Kind::WithoutVersion if elf.wants_open_mpi => {
+            let ours = around.ours.unwrap_or(Path::new("lib")).join("libmpi.so.40");
+            return match around.is_preloaded {
+                true => Ok(true),
+                false => Err(format!(
+                    "is linked to {name} without a version, of Open MPI's ABI: say -x LD_PRELOAD={}, or {AGAIN}",
+                    ours.display()
+                )),
+            };
+        }
+        _ => {
+            return Err(format!(
+                "is linked to {name} ({whose}), which is of none of the ABIs here (libmpi_abi.so.1, libmpi.so.12, and Open MPI's libmpi.so.40 \
+                 of its versions 4 and 5): {AGAIN}"
+            ));
+        }
+    }
+    if kind == Kind::Mpich && elf.wants_open_mpi {
+        return Err(format!(
+            "is linked to the {name} of Open MPI 1.10, which is of none of the ABIs here: {AGAIN}"
+        ));
+    }
+    let before = elf.rpath.iter().map(|folder| folder.replace("${ORIGIN}", "$ORIGIN"));
+    let before =
+        before.map(|folder| PathBuf::from(folder.replace("$ORIGIN", &around.origin.to_string_lossy())).join(name));
+    let other = before.filter(|file| file.exists()).find(|file| !is_ours(file));
+    match other {
+        Some(file) if around.is_several && !around.is_preloaded => Err(format!(
+            "carries the path of {} (DT_RPATH), which is taken before the library here, and would make a job of each rank: say -x LD_PRELOAD={}, \
+             or {AGAIN}",
+            file.display(),
+            around.ours.unwrap_or(Path::new("lib")).join(name).display(),
+        )),
+        _ => Ok(true),
+    }
 }
 
 #[cfg(test)]
@@ -200,43 +262,106 @@ mod tests {
             for_our_machine: true,
             executable: true,
             needed: needed.iter().map(ToString::to_string).collect(),
+            ..Elf::default()
         }
+    }
+
+    /// In a job of several ranks.
+    fn judged(elf: &Elf) -> std::result::Result<bool, String> {
+        let around = Around {
+            origin: Path::new("/home/user/bin"),
+            ours: Some(Path::new("/opt/isthmus/lib")),
+            is_several: true,
+            is_preloaded: false,
+        };
+        judge(elf, &around)
     }
 
     #[test]
     fn programs_are_found() {
-        assert!(find(&command("sh")).is_ok());
-        assert!(find(&command("/bin/sh")).is_ok());
-        assert_eq!(find(&command("no-such-program")).expect_err("absent").code, 127);
-        assert_eq!(find(&command("./no/such")).expect_err("absent").code, 127);
-        assert_eq!(find(&command("/tmp")).expect_err("a directory").code, 126);
-        assert_eq!(find(&command("/etc/passwd")).expect_err("no program").code, 126);
-        assert_eq!(find(&command("")).expect_err("empty").code, 127);
-    }
-
-    #[test]
-    fn our_own_headers_can_be_read() {
-        let own = File::open(std::env::current_exe().expect("our path")).expect("ourselves");
-        let elf = Elf::read(&ReadCache::new(own));
-        assert!(elf.for_our_machine && elf.executable);
-        assert!(
-            elf.needed.iter().any(|name| name.starts_with("libc.so")),
-            "{:?}",
-            elf.needed
-        );
+        let found = |program| find(&command(program), 2);
+        assert!(found("sh").is_ok());
+        assert!(found("/bin/sh").is_ok());
+        assert_eq!(found("no-such-program").expect_err("absent").code, 127);
+        assert_eq!(found("./no/such").expect_err("absent").code, 127);
+        assert_eq!(found("/tmp").expect_err("a directory").code, 126);
+        assert_eq!(found("/etc/passwd").expect_err("no program").code, 126);
+        assert_eq!(found("").expect_err("empty").code, 127);
     }
 
     #[test]
     fn libraries_are_told_apart() {
-        assert_eq!(judge(&elf(&["libmpi.so.12", "libc.so.6"])), Ok(true));
-        assert_eq!(judge(&elf(&["libmpi_abi.so.1"])), Ok(true));
-        assert_eq!(judge(&elf(&["libc.so.6"])), Ok(false));
-        assert_eq!(judge(&elf(&["libmpi.so.40"])), Ok(true));
+        for (needed, linked) in [
+            (&["libmpi.so.12", "libc.so.6"][..], true),
+            (&["libmpi_abi.so.1"], true),
+            (&["libc.so.6"], false),
+            (&["libmpi.so.40"], true),
+            (&["libmpi_mpifh.so.40"], true),
+        ] {
+            assert_eq!(judged(&elf(needed)), Ok(linked), "{needed:?}");
+        }
+        for (needed, says) in [
+            ("libmpi.so.20", "Open MPI's of versions 1 to 3"),
+            ("libmpi.so.1", "Open MPI's of versions 1 to 3"),
+            ("libmpi_mpifh.so.20", "Open MPI's of versions 1 to 3"),
+            ("libmpi_ibm.so.3", "IBM Spectrum MPI's"),
+            ("libmpi.so", "HPE MPT's"),
+            (
+                "libmpi_gnu_91.so.12",
+                "ln -s libmpi.so.12 /opt/isthmus/lib/libmpi_gnu_91.so.12",
+            ),
+            ("/opt/openmpi/lib/libmpi.so.40", "by its path"),
+        ] {
+            let said = judged(&elf(&["libc.so.6", needed])).expect_err(needed);
+            assert!(said.contains(says) && said.contains("mpicc"), "{needed}: {said}");
+        }
+        assert!(judge_default().is_err());
+    }
+
+    fn judge_default() -> std::result::Result<bool, String> {
+        judged(&Elf::default())
+    }
+
+    #[test]
+    fn open_mpi_1_10_has_the_name_of_mpich() {
+        let program = Elf {
+            wants_open_mpi: true,
+            ..elf(&["libmpi.so.12"])
+        };
+        assert!(judged(&program).expect_err("Open MPI 1.10").contains("Open MPI 1.10"));
+    }
+
+    #[test]
+    fn a_library_of_open_mpi_without_a_version_is_preloaded() {
+        let program = Elf {
+            wants_open_mpi: true,
+            ..elf(&["libmpi.so"])
+        };
+        let said = judged(&program).expect_err("no version");
+        assert!(said.contains("-x LD_PRELOAD=/opt/isthmus/lib/libmpi.so.40"), "{said}");
+    }
+
+    #[test]
+    fn another_c_library_is_told_if_it_matters() {
+        let program = |needed: &str| Elf {
+            interpreter: "/lib/ld-musl-x86_64.so.1".into(),
+            ..elf(&[needed, "libc.musl-x86_64.so.1"])
+        };
+        assert_eq!(judged(&program("libz.so.1")), Ok(false));
+        assert!(judged(&program("libmpi.so.12")).expect_err("musl").contains("musl"));
+    }
+
+    #[test]
+    fn an_mpi_inside_the_program_is_told_unless_our_library_is_linked_too() {
+        let program = |needed: &[&str]| Elf {
+            inside: Some(Kind::Mpich),
+            ..elf(needed)
+        };
         assert!(
-            judge(&elf(&["libmpi.so.20"]))
-                .expect_err("Open MPI 3")
-                .contains("mpicc")
+            judged(&program(&["libc.so.6"]))
+                .expect_err("static")
+                .contains("statically")
         );
-        assert!(judge(&Elf::default()).is_err());
+        assert_eq!(judged(&program(&["libmpi.so.12"])), Ok(true));
     }
 }

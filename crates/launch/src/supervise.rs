@@ -98,7 +98,9 @@ fn supervise(
     nodes: Option<Nodes>,
     mut uplink: Option<Uplink>,
 ) -> Result<u8> {
-    let programs = job.commands.iter().map(program::find).collect::<Result<Vec<_>>>();
+    let size = job.commands.iter().map(|command| command.ranks).sum();
+    let programs = job.commands.iter().map(|command| program::find(command, size));
+    let programs = programs.collect::<Result<Vec<_>>>();
     let programs = programs.map_err(|failure| match &mut uplink {
         Some(uplink) => {
             uplink.say_refused(failure.code);
@@ -106,7 +108,6 @@ fn supervise(
         }
         None => failure,
     })?;
-    let size = job.commands.iter().map(|command| command.ranks).sum();
     // Per rank a connection and a pidfd, perhaps two pipes.
     let of_ranks = here.len() as u64 * if job.pipes_output() { 4 } else { 2 };
     let needed = OWN_FILES + of_ranks;

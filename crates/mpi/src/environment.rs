@@ -8,7 +8,7 @@ use std::sync::Once;
 use std::thread::ThreadId;
 
 use isthmus_engine::warning::{Warning, warn};
-use isthmus_engine::{Peer, State, rma, tunables};
+use isthmus_engine::{Peer, State, other_mpi, rma, tunables};
 use isthmus_os::device;
 
 use crate::comm::{self, Comm};
@@ -38,6 +38,9 @@ pub(crate) fn join(wanted: i32) -> Result<i32> {
         }
         allow_threads(wanted);
         isthmus_engine::join()?;
+        if let Some(other) = initialized_too() {
+            return Err(fail!(Other, "{other}"));
+        }
         watch_devices();
         check::begin();
         static TELL_ENV: Once = Once::new();
@@ -50,6 +53,21 @@ pub(crate) fn join(wanted: i32) -> Result<i32> {
     } else {
         wanted.min(THREAD_SERIALIZED)
     })
+}
+
+/// An objection, if another MPI's library is initialized in this process, and the job has several ranks: there each of them is a job of
+/// its own.
+fn initialized_too() -> Option<String> {
+    if isthmus_engine::world().size < 2 {
+        return None;
+    }
+    let (file, kind) = other_mpi::initialized()?;
+    Some(format!(
+        "a part of this process has initialized another MPI, in which each rank is a job of its own: {} ({}); have all parts load the same \
+         library (LD_LIBRARY_PATH; readelf -d tells of paths)",
+        file.display(),
+        kind.name()
+    ))
 }
 
 /// Have buffers looked at, whether they lie in memory of a device, if there may be such.
@@ -145,6 +163,9 @@ pub fn finalize() -> Result<()> {
         Phase::After => return Err(fail!(Other, "MPI has been finalized before")),
     }
     win::say_what_is_open();
+    if let Some(other) = initialized_too() {
+        warn(Warning::TwoMpis, &format!("isthmus: MPI_Finalize: {other}"));
+    }
     coll::check::finalize()?;
     comm::world::retire(|| {
         stats::tell()?;

@@ -19,6 +19,7 @@ pub mod host;
 pub mod huge;
 pub mod interrupt;
 pub mod kmod;
+pub mod libraries;
 pub mod limits;
 pub mod loopback;
 pub mod membarrier;

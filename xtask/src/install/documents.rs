@@ -82,26 +82,41 @@ fn commands(bin: &Path, pages: &Path) -> Result<()> {
         "isthmus cannot write its manual pages into {}",
         pages.display()
     );
-    for (name, language, also) in [
-        ("mpicc", "C", "mpicc_abi"),
-        ("mpicxx", "C++", "mpic++"),
-        ("mpifort", "Fortran", "mpif90"),
-        ("oshcc", "OpenSHMEM programs in C", "oshcc"),
-        ("oshcxx", "OpenSHMEM programs in C++", "oshc++"),
+    for (name, option, purpose) in [
+        ("mpicc", "-help", "compile and link C"),
+        ("mpicxx", "-help", "compile and link C++"),
+        ("mpifort", "-help", "compile and link Fortran"),
+        ("oshcc", "-help", "compile and link OpenSHMEM programs in C"),
+        ("oshcxx", "-help", "compile and link OpenSHMEM programs in C++"),
+        (
+            "ga-config",
+            "--help",
+            "print how programs that use Global Arrays are compiled and linked",
+        ),
     ] {
-        let help = printed(&bin.join(name), "-help")?;
+        let help = printed(&bin.join(name), option)?;
         let text = format!(
-            ".TH {} 1 \"\" Isthmus\n.SH NAME\n{name} \\- compile and link {language} with Isthmus\n.SH SYNOPSIS\n.nf\n{}.fi\n.SH SEE ALSO\n\
+            ".TH {} 1 \"\" Isthmus\n.SH NAME\n{} \\- {purpose} with Isthmus\n.SH SYNOPSIS\n.nf\n{}.fi\n.SH SEE ALSO\n\
              \\fBmpiexec\\fR(1), \\fBisthmus\\fR(1)\n",
-            name.to_uppercase(),
+            manual::plain(&name.to_uppercase()),
+            manual::plain(name),
             manual::plain(&help)
         );
         write(&pages.join(format!("{name}.1")), &text, 0o644)?;
-        if also != name {
-            point(&pages.join(format!("{also}.1")), &format!("{name}.1"))?;
+    }
+    other_names(bin, pages)
+}
+
+/// A link to its page for each command that is a link to another.
+fn other_names(bin: &Path, pages: &Path) -> Result<()> {
+    for entry in std::fs::read_dir(bin).with_context(|| format!("cannot read {}", bin.display()))? {
+        let path = entry?.path();
+        let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if let Ok(to) = std::fs::read_link(&path) {
+            point(&pages.join(format!("{}.1", name(&path))), &format!("{}.1", name(&to)))?;
         }
     }
-    point(&pages.join("mpirun.1"), "mpiexec.1")
+    Ok(())
 }
 
 /// Say how the shell and man(1) find them.

@@ -5,7 +5,11 @@
 #include <stddef.h>
 
 typedef long double x87 __attribute__((aligned(1)));
+#ifdef __SIZEOF_FLOAT128__
 typedef __float128 f128 __attribute__((aligned(1)));
+#else /* As on aarch64, where long double is binary128. */
+typedef long double f128 __attribute__((aligned(1)));
+#endif
 typedef struct { x87 re, im; } cx87;
 typedef struct { f128 re, im; } c128;
 typedef struct { long double value; int index; } x87_int_aligned;

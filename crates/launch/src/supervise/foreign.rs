@@ -3,12 +3,18 @@
 //! What a process has mapped is known while it lives only, so processes are looked at while no rank has joined: soon after the start,
 //! then ever more rarely.
 
+use std::collections::HashSet;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use isthmus_engine::other_mpi::Kind;
+use object::read::ReadCache;
+
+use crate::elf::Elf;
 use crate::failure::say;
 use crate::process_tree;
-use crate::program::Program;
+use crate::program::{Program, own_folder};
 
 use super::Supervisor;
 
@@ -23,7 +29,9 @@ const FOREIGN: u8 = 1;
 pub(super) struct Looks {
     next: Option<Instant>,
     pause: Duration,
-    found: Option<PathBuf>,
+    found: Option<Found>,
+    /// Programs that were looked into.
+    read: HashSet<PathBuf>,
 }
 
 impl Looks {
@@ -33,6 +41,7 @@ impl Looks {
             next: (size > 1).then(|| Instant::now() + FIRST),
             pause: FIRST,
             found: None,
+            read: HashSet::new(),
         }
     }
 
@@ -54,7 +63,9 @@ impl Supervisor<'_> {
             return;
         }
         let processes = process_tree::descendants(&self.foreign);
-        self.looks.found = processes.into_iter().find_map(foreign_library);
+        self.looks.found = processes
+            .into_iter()
+            .find_map(|pid| found_in(pid, &mut self.looks.read));
         self.looks.pause = (self.looks.pause * 3 / 2).min(LONGEST);
         self.looks.next = self.looks.found.is_none().then(|| Instant::now() + self.looks.pause);
     }
@@ -65,15 +76,8 @@ impl Supervisor<'_> {
         if self.size <= 1 || !none_joined {
             return None;
         }
-        if let Some(library) = &self.looks.found {
-            let (kind, variable) = (kind(library), "LD_LIBRARY_PATH");
-            let ours = own_folder().map_or_else(|| "our lib folder".into(), |folder| folder.display().to_string());
-            say(&format!(
-                "no rank joined this job: its processes loaded {} ({kind}), and ran as jobs of one rank each; put {ours} first where the \
-                 program's scripts set {variable} (R: R_LD_LIBRARY_PATH), or, if the program carries a path (readelf -d), say -x LD_PRELOAD={ours}/{}",
-                library.display(),
-                preloaded(library)
-            ));
+        if let Some(found) = &self.looks.found {
+            say(&format!("no rank joined this job: its processes {}", found.explained()));
             return Some(FOREIGN);
         }
         let commands = self.job.commands.iter().zip(programs);
@@ -88,84 +92,56 @@ impl Supervisor<'_> {
     }
 }
 
-/// Our library that has what this one has: Cray's MPICH is MPICH by another name.
-fn preloaded(library: &Path) -> String {
-    match kind(library) {
-        "Cray's" => "libmpi.so.12".to_owned(),
-        _ => soname(library),
+/// What makes a process the only rank of a job of its own.
+enum Found {
+    /// A library of another MPI that it has mapped.
+    Mapped(PathBuf, Kind),
+    /// Its program, and the MPI that is linked into that.
+    Inside(PathBuf, Kind),
+}
+
+impl Found {
+    /// What the processes did, and what to do.
+    fn explained(&self) -> String {
+        let ours = own_folder().map_or_else(|| "our lib folder".into(), |folder| folder.display().to_string());
+        match self {
+            Self::Inside(program, kind) => format!(
+                "run {}, which has a library of MPI inside ({}, linked statically), and ran as jobs of one rank each: compile it again with \
+                 the mpicc beside this mpiexec",
+                program.display(),
+                kind.name()
+            ),
+            Self::Mapped(library, kind) => {
+                let cure = match kind.counterpart() {
+                    None => "which is of none of the ABIs here: compile the program again with the mpicc beside this mpiexec".to_owned(),
+                    Some(name) => format!(
+                        "put {ours} first where the program's scripts set LD_LIBRARY_PATH (R: R_LD_LIBRARY_PATH), or, if the program \
+                         carries a path (readelf -d), say -x LD_PRELOAD={ours}/{name}"
+                    ),
+                };
+                let (library, kind) = (library.display(), kind.name());
+                format!("loaded {library} ({kind}), and ran as jobs of one rank each; {cure}")
+            }
+        }
     }
 }
 
-/// Where our libraries are.
-fn own_folder() -> Option<PathBuf> {
-    let own = std::env::current_exe().ok()?;
-    Some(own.parent()?.parent()?.join("lib"))
-}
-
-/// A library of another MPI that the process has mapped.
-fn foreign_library(pid: u32) -> Option<PathBuf> {
+/// Of a process that has not joined. Each program is read once.
+fn found_in(pid: u32, read: &mut HashSet<PathBuf>) -> Option<Found> {
     let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
     let ours = own_folder().and_then(|folder| folder.canonicalize().ok());
-    let files = maps.lines().filter_map(|line| Some(&line[line.find('/')?..]));
-    files
-        .map(PathBuf::from)
-        .find(|file| is_mpi(file) && file.parent().map(Path::to_owned) != ours)
-}
-
-/// Is it the C library of some MPI? Not those that lie above one, such as `libmpi_cxx.so.40`.
-fn is_mpi(file: &Path) -> bool {
-    const STARTS: [&str; 6] = [
-        "libmpi.so",
-        "libmpi_abi.so",
-        "libmpich.so",
-        "libmpi_gnu",
-        "libmpi_cray",
-        "libmpi_intel",
-    ];
-    let name = file.file_name().unwrap_or_default().to_string_lossy();
-    STARTS.iter().any(|start| name.starts_with(start))
-}
-
-/// The name that programs ask for: `libmpi.so.40` of `libmpi.so.40.30.4`.
-fn soname(library: &Path) -> String {
-    let name = library.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    match name.split_once(".so.") {
-        Some((start, version)) => format!("{start}.so.{}", version.split('.').next().unwrap_or(version)),
-        None => name,
+    let files = maps
+        .lines()
+        .filter_map(|line| Some(Path::new(&line[line.find('/')?..])));
+    let foreign = files.filter(|file| file.parent() != ours.as_deref());
+    let mut mapped = foreign.filter_map(|file| Some(Found::Mapped(file.to_owned(), Kind::of(file)?)));
+    if let Some(found) = mapped.next() {
+        return Some(found);
     }
-}
-
-/// The MPI that a library belongs to, as far as its name tells.
-fn kind(library: &Path) -> &'static str {
-    let name = soname(library);
-    if name.starts_with("libmpi_abi") {
-        "another library of the standard ABI"
-    } else if name == "libmpi.so.12" || name.starts_with("libmpich") {
-        "MPICH's or one of its kin"
-    } else if name.starts_with("libmpi.so") {
-        "Open MPI's"
-    } else {
-        "Cray's"
+    let program = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+    if !read.insert(program.clone()) {
+        return None;
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn libraries_are_told_by_their_names() {
-        for (file, is, of) in [
-            ("/usr/lib/libmpi.so.40.30.4", true, "Open MPI's"),
-            ("/usr/lib/libmpi.so.12", true, "MPICH's or one of its kin"),
-            ("/usr/lib/libmpich.so.12.1.8", true, "MPICH's or one of its kin"),
-            ("/opt/cray/lib/libmpi_gnu_91.so.12", true, "Cray's"),
-            ("/usr/lib/libmpi_cxx.so.40", false, ""),
-            ("/usr/lib/libmpifort.so.12", false, ""),
-        ] {
-            assert_eq!(is_mpi(Path::new(file)), is, "{file}");
-            assert!(!is || kind(Path::new(file)) == of, "{file}");
-        }
-        assert_eq!(soname(Path::new("/usr/lib/libmpi.so.40.30.4")), "libmpi.so.40");
-    }
+    let elf = Elf::read(&ReadCache::new(File::open(&program).ok()?));
+    elf.inside.map(|kind| Found::Inside(program, kind))
 }

@@ -1,4 +1,4 @@
-//! mpi4py: its benchmarks and its own test suite, by the wheel (on the MPICH ABI) and from source (on the standard ABI).
+//! mpi4py: its benchmarks and its own test suite, by the wheel (on the MPICH ABI and on Open MPI's) and from source (on the standard ABI).
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,10 @@ const VERSION: &str = "4.1.2";
 /// For the suite on a busy machine; a test that hangs ends it long before.
 const SUITE: Duration = Duration::from_secs(1500);
 
-/// Both kinds. `full`: the whole suite, on 1 to 5 ranks, and its collectives on up to 9.
+/// What the wheel is told by `MPI4PY_MPIABI` to use Open MPI's ABI.
+const OPEN_MPI: &str = "openmpi";
+
+/// All kinds. `full`: the whole suite, on 1 to 5 ranks, and its collectives on up to 9.
 pub fn run(suite: &mut Suite, prefix: &Path, full: bool) {
     let wheel = Environment::new("mpi4py-wheel");
     let package = format!("mpi4py=={VERSION}");
@@ -26,7 +29,7 @@ pub fn run(suite: &mut Suite, prefix: &Path, full: bool) {
     }) {
         return;
     }
-    benchmarks(suite, prefix, &wheel, "wheel");
+    benchmarks(suite, &|ranks| mpiexec(prefix, ranks), &wheel, "wheel");
     let mut sources = None;
     if !suite.step(&format!("mpi4py {VERSION} comes as source"), || {
         sources = Some(unpacked(&wheel)?);
@@ -35,13 +38,23 @@ pub fn run(suite: &mut Suite, prefix: &Path, full: bool) {
         return;
     }
     let Some(sources) = sources else { return };
-    own_suite(suite, prefix, &wheel, &sources, "wheel", full);
+    own_suite(suite, &|ranks| mpiexec(prefix, ranks), &wheel, &sources, "wheel", full);
+    let open_mpi = |ranks: usize| {
+        let mut command = mpiexec(prefix, ranks);
+        command.env("MPI4PY_MPIABI", OPEN_MPI);
+        command
+    };
+    if suite.step("mpi4py (wheel) loads libmpi.so.40 of ours", || {
+        loads(open_mpi(2), &wheel)
+    }) {
+        own_suite(suite, &open_mpi, &wheel, &sources, "wheel, Open MPI's ABI", full);
+    }
     let built = Environment::new("mpi4py-source");
     if suite.step(&format!("mpi4py {VERSION} is built from source by our mpicc"), || {
         build(&built, prefix, &sources)
     }) {
-        benchmarks(suite, prefix, &built, "source");
-        own_suite(suite, prefix, &built, &sources, "source", full);
+        benchmarks(suite, &|ranks| mpiexec(prefix, ranks), &built, "source");
+        own_suite(suite, &|ranks| mpiexec(prefix, ranks), &built, &sources, "source", full);
     }
 }
 
@@ -81,11 +94,26 @@ fn build(environment: &Environment, prefix: &Path, sources: &Path) -> Result<()>
     environment.install("mpi4py", &fresh, &variables)
 }
 
-fn benchmarks(suite: &mut Suite, prefix: &Path, environment: &Environment, kind: &str) {
+/// The library of Open MPI's ABI, and ours.
+fn loads(mut run: Command, environment: &Environment) -> Result<()> {
+    const PROGRAM: &str = "from mpi4py import MPI; print(MPI.Get_library_version(), [line.split('/')[-1] for line in \
+                           open('/proc/self/maps').read().split() if '/libmpi' in line])";
+    let text = quiet(run.arg(environment.program("python")).args(["-c", PROGRAM]), RUN)?;
+    ensure!(
+        text.contains("libmpi.so.40") && text.contains("Isthmus") && !text.contains("libmpi.so.12"),
+        "it loaded another library:\n{text}"
+    );
+    Ok(())
+}
+
+/// A command that starts so many ranks.
+type Start<'a> = &'a dyn Fn(usize) -> Command;
+
+fn benchmarks(suite: &mut Suite, start: Start<'_>, environment: &Environment, kind: &str) {
     for (bench, least) in [("helloworld", 1), ("ringtest", 1), ("pingpong", 2)] {
         suite.step(&format!("mpi4py ({kind}): {bench} on {least} to 8 ranks"), || {
             (least..=8).try_for_each(|ranks| {
-                let mut run = mpiexec(prefix, ranks);
+                let mut run = start(ranks);
                 run.arg(environment.program("python"))
                     .args(["-m", "mpi4py.bench", bench]);
                 if bench == "pingpong" {
@@ -171,8 +199,8 @@ pub fn on_nodes(suite: &mut Suite, full: bool, mpiexec: &dyn Fn(usize) -> Comman
     });
 }
 
-fn own_suite(suite: &mut Suite, prefix: &Path, environment: &Environment, sources: &Path, kind: &str, full: bool) {
-    let run = |ranks: usize, options: &[&str]| run_suite(mpiexec(prefix, ranks), ranks, environment, sources, options);
+fn own_suite(suite: &mut Suite, start: Start<'_>, environment: &Environment, sources: &Path, kind: &str, full: bool) {
+    let run = |ranks: usize, options: &[&str]| run_suite(start(ranks), ranks, environment, sources, options);
     if !full {
         // Datatypes are most of the time, and know nothing of ranks.
         suite.step(&format!("mpi4py's own suite ({kind}) on 1 rank"), || {
