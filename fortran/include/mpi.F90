@@ -93,10 +93,10 @@ module mpi
   integer, parameter :: MPI_CXX_DOUBLE_COMPLEX = 535
   integer, parameter :: MPI_LOGICAL = 536
   integer, parameter :: MPI_INTEGER = 537
-  integer, parameter :: MPI_REAL = 538+192*(MPI_A_REAL%kind/8)
-  integer, parameter :: MPI_COMPLEX = 539+200*(MPI_A_REAL%kind/8)
-  integer, parameter :: MPI_DOUBLE_PRECISION = 540+198*(MPI_A_DOUBLE%kind/16)
-  integer, parameter :: MPI_DOUBLE_COMPLEX = 541+206*(MPI_A_DOUBLE%kind/16)
+  integer, parameter :: MPI_REAL = 538+192*((MPI_A_REAL%kind-4)/4)
+  integer, parameter :: MPI_COMPLEX = 539+200*((MPI_A_REAL%kind-4)/4)
+  integer, parameter :: MPI_DOUBLE_PRECISION = 540+198*((MPI_A_DOUBLE%kind-8)/8)
+  integer, parameter :: MPI_DOUBLE_COMPLEX = 541+206*((MPI_A_DOUBLE%kind-8)/8)
   integer, parameter :: MPI_CHARACTER = 542
   integer, parameter :: MPI_LONG_DOUBLE = 544
   integer, parameter :: MPI_C_LONG_DOUBLE_COMPLEX = 548
@@ -107,8 +107,8 @@ module mpi
   integer, parameter :: MPI_2INT = 555
   integer, parameter :: MPI_SHORT_INT = 556
   integer, parameter :: MPI_LONG_DOUBLE_INT = 557
-  integer, parameter :: MPI_2REAL = 560+1*(MPI_A_REAL%kind/8)
-  integer, parameter :: MPI_2DOUBLE_PRECISION = 561-49*(MPI_A_DOUBLE%kind/16)
+  integer, parameter :: MPI_2REAL = 560+1*((MPI_A_REAL%kind-4)/4)
+  integer, parameter :: MPI_2DOUBLE_PRECISION = 561-49*((MPI_A_DOUBLE%kind-8)/8)
   integer, parameter :: MPI_2INTEGER = 562
   integer, parameter :: MPI_C_BOOL = 568
   integer, parameter :: MPI_CXX_BOOL = 569

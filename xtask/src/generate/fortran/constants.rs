@@ -43,7 +43,9 @@ impl Value<'_> {
         match kinds {
             // No intrinsic function: a program that includes this may call a variable of its own `kind`.
             Some((_, of, bytes, longer)) => {
-                format!("{}{:+}*({of}%kind/{bytes})", self.value, longer - self.value)
+                let (step, short) = (longer - self.value, bytes / 2);
+                // Without a remainder, of which compilers warn.
+                format!("{}{step:+}*(({of}%kind-{short})/{short})", self.value)
             }
             None => self.value.to_string(),
         }
