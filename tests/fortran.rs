@@ -343,7 +343,7 @@ fn refused() -> Result<()> {
     ] {
         for compile in [
             Run::program(command("mpifort")).words(option),
-            Run::program(command("mpifort")).env("ISTHMUS_FC", &format!("gfortran {option}")),
+            Run::program(command("mpifort")).env("ISTHMUS_FC", format!("gfortran {option}")),
         ] {
             let run = compile.words("-c a.f90").finish()?;
             ensure!(
@@ -576,7 +576,7 @@ fn watched() -> Result<()> {
             .succeed()?;
         let said = Run::mpiexec("-n 1")
             .arg(program)
-            .env("LD_PRELOAD", &tool.display().to_string())
+            .env("LD_PRELOAD", tool.display().to_string())
             .succeed()?
             .out;
         ensure!(
