@@ -541,7 +541,7 @@ void GA_Freemem(void *at);
 void *GA_Getmem(int type, int count, int group);
 void GA_Register_stack_memory(const void *allocate, const void *free);
 
-/* Declared for programs that name them: a call ends with an error that says that it is not supported. */
+/* Arrays in memory of others, bounds of steps, fields of elements, sparse matrices. */
 int GA_Assemble_duplicate(int g_a, char *name, void *ptr);
 int GA_Overlay(int g_a, int g_p);
 void GA_Step_bound_info(int g_xx, int g_vv, int g_xxll, int g_xxuu, void *boundmin, void *wolfemin, void *boundmax);
@@ -589,6 +589,8 @@ void NGA_Sprs_array_row_distribution64(int s_a, int iproc, int64_t *lo, int64_t 
 void NGA_Sprs_array_scale(int s_a, void *scale);
 void NGA_Sprs_array_shift_diag(int s_a, void *shift);
 int NGA_Sprs_array_sprsdns_multiply(int s_a, int g_b);
+/* The type of its elements; version 5.9 has no such function. Not collective. */
+int NGA_Sprs_array_type(int s_a);
 
 #ifdef __cplusplus
 }

@@ -1981,6 +1981,18 @@ static __inline__ int MPI_Status_f2c(const MPI_Fint *f_status, MPI_Status *c_sta
     for (i = 0; i < 5; i++) c_status->MPI_internal[i] = f_status[3 + i];
     return MPI_SUCCESS;
 }
+/* TYPE(MPI_Status) of module mpi_f08 is laid out as C's status. */
+typedef MPI_Status MPI_F08_status;
+static __inline__ int MPI_Status_c2f08(const MPI_Status *c_status, MPI_F08_status *f08_status) {
+    *f08_status = *c_status;
+    return MPI_SUCCESS;
+}
+static __inline__ int MPI_Status_f082c(const MPI_F08_status *f08_status, MPI_Status *c_status) {
+    *c_status = *f08_status;
+    return MPI_SUCCESS;
+}
+static __inline__ int MPI_Status_f082f(const MPI_F08_status *f08_status, MPI_Fint *f_status) { return MPI_Status_c2f(f08_status, f_status); }
+static __inline__ int MPI_Status_f2f08(const MPI_Fint *f_status, MPI_F08_status *f08_status) { return MPI_Status_f2c(f_status, f08_status); }
 
 /* With -DISTHMUS_MPI1: what MPI-3.0 removed. Not there are MPI_LB and MPI_UB: no library of this ABI has such types. */
 #if defined(ISTHMUS_MPI1)

@@ -14,10 +14,14 @@ fn main() -> ExitCode {
     let mut trials = vec![
         trial("the_wrapper_shows_what_it_does", Ok(()), shows),
         trial("what_makes_integers_longer_is_refused", Ok(()), refused),
+        trial("mpif_h_is_not_for_longer_integers", allowed, long_integers),
+        trial("longer_reals_have_their_modules_and_datatypes", allowed, long_reals),
         trial("modules_that_are_missing_are_named_and_made", allowed, other_compiler),
-        trial("an_error_ends_the_job_with_its_line", allowed, errors),
+        trial("bad_input_is_told_by_its_procedure_or_returned", allowed, errors),
         trial("no_conversion_has_many_names", allowed, no_conversion),
         trial("pkg_config", Ok(()), pkg_config),
+        trial("tools_that_intercept_c_see_fortran", allowed, watched),
+        trial("c_and_fortran_in_one_program", allowed, mixed),
     ];
     trials.push(trial("others_modules_are_refused", allowed, others_modules));
     trials.push(trial("every_procedure_in_include", allowed, || {
@@ -35,6 +39,7 @@ fn main() -> ExitCode {
         let ignored = allowed.is_err();
         trials.push(Trial::test(title, test).with_ignored_flag(ignored));
     }
+    trials.push(trial("global_arrays_have_upstreams_names", Ok(()), names_of_arrays));
     match programs() {
         Ok(programs) => trials.extend(programs.into_iter().map(|(source, ranks)| {
             let title = format!("{source} on {ranks}");
@@ -243,6 +248,25 @@ fn global_arrays(bytes: &str, ranks: &str) -> Result<()> {
     Ok(())
 }
 
+/// What upstream's Fortran interface has, in both libraries.
+fn names_of_arrays() -> Result<()> {
+    let list = std::fs::read_to_string(folder().join("../standard/ga_fortran.txt"))?;
+    for library in ["libga_fortran.so", "libga_fortran_i8.so"] {
+        let said = Run::program("nm")
+            .words("-D --defined-only")
+            .arg(prefix().join("lib").join(library))
+            .succeed()?
+            .out;
+        let there: BTreeSet<&str> = said.lines().filter_map(|line| line.split_whitespace().last()).collect();
+        let names = list.lines().filter(|line| !line.starts_with('#'));
+        let missing: Vec<&str> = names
+            .filter(|name| !there.contains(format!("{name}_").as_str()))
+            .collect();
+        ensure!(there.len() > 500 && missing.is_empty(), "{library} lacks {missing:?}");
+    }
+    Ok(())
+}
+
 /// An option that puts other modules before ours.
 fn others_modules() -> Result<()> {
     let folder = scratch("fortran/others")?;
@@ -309,30 +333,110 @@ fn shows() -> Result<()> {
 
 fn refused() -> Result<()> {
     for (option, wanted) in [
-        ("-fdefault-integer-8", "INTEGER"),
-        ("-i8", "INTEGER"),
-        ("-r8", "MPI_REAL8"),
-        ("-finteger-4-integer-8", "INTEGER"),
-        ("-freal-4-real-8", "MPI_REAL8"),
-        ("-integer-size 64", "INTEGER"),
-        ("-real-size 64", "MPI_REAL8"),
+        ("-fdefault-integer-8", "INTEGER has"),
+        ("-i8", "INTEGER has"),
+        ("-finteger-4-integer-8", "INTEGER has"),
+        ("-integer-size 64", "INTEGER has"),
+        ("-freal-4-real-8", "REAL has"),
+        ("-fdefault-real-16", "REAL has"),
+        ("-real-size 128", "REAL has"),
     ] {
-        let run = Run::program(command("mpifort"))
-            .words(option)
-            .words("-c a.f90")
-            .finish()?;
-        ensure!(
-            run.code == Some(1) && run.err.lines().count() == 1 && run.err.contains(option) && run.err.contains(wanted),
-            "{option}: {:?}: {}",
-            run.code,
-            run.err
-        );
+        for compile in [
+            Run::program(command("mpifort")).words(option),
+            Run::program(command("mpifort")).env("ISTHMUS_FC", format!("gfortran {option}")),
+        ] {
+            let run = compile.words("-c a.f90").finish()?;
+            ensure!(
+                run.code == Some(1)
+                    && run.err.lines().count() == 1
+                    && run.err.contains(option)
+                    && run.err.contains(wanted),
+                "{option}: {:?}: {}",
+                run.code,
+                run.err
+            );
+        }
     }
     let shown = Run::program(command("mpifort"))
-        .words("-fc=ifx -show -integer-size 32 a.f90")
+        .words("-fc=ifx -show -integer-size 32 -real-size 64 a.f90")
         .succeed()?
         .out;
-    ensure!(shown.starts_with("ifx -integer-size 32 a.f90 "), "{shown}");
+    ensure!(
+        shown.starts_with("ifx -integer-size 32 -real-size 64 a.f90 "),
+        "{shown}"
+    );
+    Ok(())
+}
+
+/// A compiler that is called without mpifort does not take mpif.h with longer INTEGERs, and shows why.
+fn long_integers() -> Result<()> {
+    let include = format!("-I{}", prefix().join("include").display());
+    let run = Run::program("gfortran")
+        .words("-fdefault-integer-8 -w -c -o /dev/null")
+        .arg(include)
+        .arg(folder().join("fortran/include.f"))
+        .finish()?;
+    ensure!(
+        run.code != Some(0) && run.err.contains("mpif.h") && run.err.contains("Division by zero"),
+        "{:?}: {}",
+        run.code,
+        run.err
+    );
+    Ok(())
+}
+
+/// REALs of 8 bytes, and DOUBLE PRECISION of 8 or 16: modules are made by the command that mpifort tells, and datatypes are of as many bytes.
+fn long_reals() -> Result<()> {
+    let all = prefix().join("lib/isthmus/fortran").join(env!("CARGO_PKG_VERSION"));
+    let default = std::fs::read_link(all.join("default")).context("no modules by default")?;
+    for options in ["-fdefault-real-8", "-fdefault-real-8 -fdefault-double-8"] {
+        let suffix = if options.contains("double") { "-r8-d8" } else { "-r8" };
+        let made = all.join(format!("{}{suffix}", default.display()));
+        // There may be those of a run before.
+        let _ = std::fs::remove_dir_all(&made);
+        for form in ["INCLUDE", "MODULE", "F08"] {
+            let program = scratch("fortran")?.join(format!("long_reals-{form}{suffix}"));
+            let modules = scratch(&format!("fortran/long_reals-{form}{suffix}-modules"))?;
+            let folder = folder().join("fortran");
+            let compile = || {
+                Run::program(command("mpifort"))
+                    .words("-cpp -g -w -ffree-line-length-none")
+                    .words(options)
+                    .arg(format!("-D{form}"))
+                    .arg("-J")
+                    .arg(&modules)
+                    .arg("-o")
+                    .arg(&program)
+                    .arg(folder.join("every/form.F90"))
+                    .arg(folder.join("long_reals.F90"))
+            };
+            if form == "MODULE" {
+                let failed = compile().finish()?;
+                let cure = format!("isthmus fortran --fc 'gfortran {options}'");
+                ensure!(
+                    failed.code != Some(0) && failed.err.contains(&cure),
+                    "no word of {cure}: {}",
+                    failed.err
+                );
+                Run::program(command("isthmus"))
+                    .words("fortran --fc")
+                    .arg(format!("gfortran {options}"))
+                    .succeed()?;
+            }
+            compile().succeed()?;
+            for ranks in ["1", "3"] {
+                let said = Run::mpiexec("-n").words(ranks).arg(&program).succeed()?.out;
+                ensure!(said.contains("right"), "{form}, {options}: {said}");
+            }
+        }
+        std::fs::remove_dir_all(&made).with_context(|| format!("no modules in {}", made.display()))?;
+    }
+    let now = std::fs::read_link(all.join("default"))?;
+    ensure!(
+        now == default,
+        "modules for longer REALs are the default: {}",
+        now.display()
+    );
     Ok(())
 }
 
@@ -389,16 +493,50 @@ fn other_compiler() -> Result<()> {
     compiled.map(drop)
 }
 
-/// A wrong handle, without `ierror`, from both kinds of interface.
+/// Bad input in each form: one line with the name of the procedure ends the job; where the program has set MPI_ERRORS_RETURN, it goes on, with `ierror` or
+/// without (mpi_f08).
 fn errors() -> Result<()> {
-    for (source, wanted) in [("bad_handle.f90", "MPI_Send"), ("bad_handle_f08.f90", "MPI_Send")] {
-        let run = Run::mpiexec("-n 1").arg(compile(source, source)?).finish()?;
-        ensure!(
-            run.code != Some(0) && run.err.contains(wanted) && run.err.contains("comm"),
-            "{source}: {:?}: {}",
-            run.code,
-            run.err
-        );
+    for form in ["INCLUDE", "MODULE", "F08"] {
+        let program = scratch("fortran")?.join(format!("bad_input-{form}"));
+        let folder = folder().join("fortran");
+        Run::program(command("mpifort"))
+            .words("-cpp -g -w -ffree-line-length-none")
+            .arg(format!("-D{form}"))
+            .arg("-J")
+            .arg(scratch(&format!("fortran/bad_input-{form}-modules"))?)
+            .arg("-o")
+            .arg(&program)
+            .arg(folder.join("every/form.F90"))
+            .arg(folder.join("bad_input.F90"))
+            .succeed()?;
+        for (kind, procedure, wanted) in [
+            ("handle", "MPI_Send", "comm"),
+            ("request", "MPI_Wait", "request"),
+            ("count", "MPI_Bcast", "count"),
+            ("truncated", "MPI_Recv", "longer than the buffer"),
+        ] {
+            let run = Run::mpiexec("-n 1").arg(&program).arg(kind).finish()?;
+            let line = run
+                .err
+                .lines()
+                .find(|line| line.contains(procedure))
+                .unwrap_or_default();
+            ensure!(
+                run.code != Some(0) && line.contains(wanted) && !run.out.contains("it went on"),
+                "{form}, {kind}: {:?}: {}{}",
+                run.code,
+                run.out,
+                run.err
+            );
+            let run = Run::mpiexec("-n 1").arg(&program).arg(kind).arg("return").finish()?;
+            ensure!(
+                run.out.contains("it went on"),
+                "{form}, {kind}, returned: {:?}: {}{}",
+                run.code,
+                run.out,
+                run.err
+            );
+        }
     }
     Ok(())
 }
@@ -413,6 +551,72 @@ fn no_conversion() -> Result<()> {
         .succeed()?;
     let file = scratch("fortran")?.join("no_conversion.data");
     Run::mpiexec("-n 1").arg(program).arg(file).succeed().map(drop)
+}
+
+/// A tool that intercepts procedures of C sees calls of each form.
+fn watched() -> Result<()> {
+    let sources = folder().join("fortran/mixed");
+    let tool = scratch("fortran")?.join("tool.so");
+    Run::program(command("mpicc"))
+        .words("-shared -fPIC -o")
+        .arg(&tool)
+        .arg(sources.join("tool.c"))
+        .succeed()?;
+    for form in ["INCLUDE", "MODULE", "F08"] {
+        let program = scratch("fortran")?.join(format!("watched-{form}"));
+        Run::program(command("mpifort"))
+            .words("-cpp -g -w -ffree-line-length-none")
+            .arg(format!("-D{form}"))
+            .arg("-J")
+            .arg(scratch(&format!("fortran/watched-{form}-modules"))?)
+            .arg("-o")
+            .arg(&program)
+            .arg(sources.join("../every/form.F90"))
+            .arg(sources.join("watched.F90"))
+            .succeed()?;
+        let said = Run::mpiexec("-n 1")
+            .arg(program)
+            .env("LD_PRELOAD", tool.display().to_string())
+            .succeed()?
+            .out;
+        ensure!(
+            said.contains("the tool saw 2 sends, 1 broadcasts, 3 barriers"),
+            "{form}: {said}"
+        );
+    }
+    Ok(())
+}
+
+/// C and Fortran in one program, whichever has the main program.
+fn mixed() -> Result<()> {
+    let sources = folder().join("fortran/mixed");
+    let object = |compiler: &str, source: &str, name: &str, flags: &str| -> Result<PathBuf> {
+        let object = scratch("fortran")?.join(name);
+        Run::program(command(compiler))
+            .words(flags)
+            .words("-g -c -o")
+            .arg(&object)
+            .arg(sources.join(source))
+            .succeed()?;
+        Ok(object)
+    };
+    let parts = [
+        ("mpicc", "-lmpifort_abi -lgfortran", "-DC_MAIN", ""),
+        ("mpifort", "", "", "-DFORTRAN_MAIN"),
+    ];
+    for (linker, libraries, of_c, of_fortran) in parts {
+        let program = scratch("fortran")?.join(format!("mixed-{linker}"));
+        Run::program(command(linker))
+            .words("-o")
+            .arg(&program)
+            .arg(object("mpicc", "mixed.c", &format!("{linker}.c.o"), of_c)?)
+            .arg(object("mpifort", "mixed.F90", &format!("{linker}.f.o"), of_fortran)?)
+            .words(libraries)
+            .succeed()?;
+        let said = Run::mpiexec("-n 1").arg(program).succeed()?.out;
+        ensure!(said.contains("right"), "the main program by {linker}: {said}");
+    }
+    Ok(())
 }
 
 fn pkg_config() -> Result<()> {

@@ -57,6 +57,33 @@ BOTH(void, bin_sorter)(INTEGER *g_bin, INTEGER *g_cnt, INTEGER *g_off) {
     GA_Sync();
 }
 
+/* A matrix of INTEGERs, 2 by as many columns as there are processes: the first and the last bin whose first value the process has, or 0 and -1.
+ * Collective. */
+BOTH(LOGICAL, create_bin_range)(INTEGER *g_bin, INTEGER *g_cnt, INTEGER *g_off, INTEGER *g_range) {
+    int group = GA_Get_pgroup((int)*g_bin), me = GA_Pgroup_nodeid(group), made;
+    int64_t bins = 0, offsets = 0, ld = 2, b, dims[2] = {GA_Pgroup_nnodes(group), 2}, chunk[2] = {1, 2}, lo[2] = {me, 0}, hi[2] = {me, 1};
+    INTEGER range[2] = {0, -1};
+    long *count, *offset;
+    check_bins(*g_bin);
+    made = NGA_Create_config64(type_in(MT_F_INT), 2, dims, "bins of processes", chunk, group);
+    if (!made) return 0;
+    GA_Pgroup_sync(group);
+    count = all_of(*g_cnt, &bins);
+    offset = all_of(*g_off, &offsets);
+    for (b = 0; b < bins && b < offsets; b++) {
+        int64_t first = offset[b];
+        if (count[b] < 1 || NGA_Locate64((int)*g_bin, &first) != me) continue;
+        if (range[0] == 0) range[0] = (INTEGER)b + 1;
+        range[1] = (INTEGER)b + 1;
+    }
+    free(count);
+    free(offset);
+    NGA_Put64(made, lo, hi, range, &ld);
+    GA_Pgroup_sync(group);
+    *g_range = made;
+    return 1;
+}
+
 /* How many values for each bin processes before this one of the default group have, of as many as `mine` says that this one has. Collective. */
 static long *before_mine(const long *mine, int64_t bins) {
     enum { AT_A_TIME = 1 << 16 };

@@ -78,6 +78,19 @@ BOTH(INTEGER, nbtest)(INTEGER *handle) {
     *handle = (INTEGER)c_handle;
     return done;
 }
+/* A put, and an element that arrives after it: a process that sees the element sees what was put, too. The element may be one of those put. */
+void nga_nbput_notify_(INTEGER *g_a, INTEGER *lo, INTEGER *hi, void *buf, INTEGER *ld, INTEGER *g_b, INTEGER *element, void *value, INTEGER *handle) {
+    ga_nbhdl_t c_handle = 0;
+    PATCH one = patch(*g_b, element, element);
+    int64_t none[GA_MAX_DIM] = {0};
+    AT;
+    GA_Init_fence();
+    NGA_Put64((int)*g_a, at.lo, at.hi, buf, c_ld);
+    GA_Fence();
+    NGA_NbPut64((int)*g_b, one.lo, one.hi, value, none, &c_handle);
+    *handle = (INTEGER)c_handle;
+}
+ALSO(nga_nbwait_notify, ga_nbwait);
 #define SKIP int64_t c_skip[GA_MAX_DIM] = {0}; reversed(c_skip, skip, dimensions(*g_a), 0)
 void nga_strided_put_(INTEGER *g_a, INTEGER *lo, INTEGER *hi, INTEGER *skip, void *buf, INTEGER *ld) {
     AT;

@@ -21,11 +21,17 @@ static INTEGER turned_back(int g_a) {
     return made;
 }
 
+/* C has sparse arrays with indexes of 4 bytes, and of 8: those of INTEGERs. */
+#if INTEGER_BYTES == 8
+#define SPARSE(name) NGA_Sprs_array_##name##64
+#else
+#define SPARSE(name) NGA_Sprs_array_##name
+#endif
 INTEGER nga_sprs_array_create_(INTEGER *rows, INTEGER *columns, INTEGER *type) {
-    return NGA_Sprs_array_create64(*rows, *columns, type_in(*type));
+    return SPARSE(create)(*rows, *columns, type_in(*type));
 }
 INTEGER nga_sprs_array_create_from_dense_(INTEGER *g_a) {
-    int dense = transposed((int)*g_a), made = NGA_Sprs_array_create_from_dense64(dense);
+    int dense = transposed((int)*g_a), made = SPARSE(create_from_dense)(dense);
     GA_Destroy(dense);
     return made;
 }
@@ -56,6 +62,16 @@ void nga_sprs_array_col_block_list_(INTEGER *s_a, INTEGER *list, INTEGER *count)
     *count = number;
     free(found);
 }
+/* Starts of rows and columns are in INTEGERs of the common block, from 0 on, as C has them; values in the block of their type. A block without
+ * elements has the indexes 0. Upstream's second and third index are one too low (sparse.array.c of 5.9 adds it to the first alone). */
+void nga_sprs_array_access_col_block_(INTEGER *s_a, INTEGER *block, INDEX *starts, INDEX *columns, INDEX *values) {
+    INTEGER *i = NULL, *j = NULL;
+    void *first = NULL;
+    SPARSE(access_col_block)((int)*s_a, (int)*block, &i, &j, &first);
+    *starts = index_of(i, type_in(MT_F_INT));
+    *columns = index_of(j, type_in(MT_F_INT));
+    *values = index_of(first, NGA_Sprs_array_type((int)*s_a));
+}
 void nga_sprs_array_matvec_multiply_(INTEGER *s_a, INTEGER *g_a, INTEGER *g_v) { NGA_Sprs_array_matvec_multiply((int)*s_a, (int)*g_a, (int)*g_v); }
 INTEGER nga_sprs_array_matmat_multiply_(INTEGER *s_a, INTEGER *s_b) { return NGA_Sprs_array_matmat_multiply((int)*s_a, (int)*s_b); }
 INTEGER nga_sprs_array_sprsdns_multiply_(INTEGER *s_a, INTEGER *g_b) {
@@ -69,6 +85,13 @@ INTEGER nga_sprs_array_dnssprs_multiply_(INTEGER *g_a, INTEGER *s_b) {
     INTEGER made = turned_back(NGA_Sprs_array_dnssprs_multiply(dense, (int)*s_b));
     GA_Destroy(dense);
     return made;
+}
+/* The sketch; rows (from 0) are in an array of C's int, as C has them. */
+INTEGER nga_sprs_array_count_sketch_(INTEGER *s_a, INTEGER *height, INTEGER *g_k, INTEGER *g_w) {
+    int rows = 0, signs = 0, made = NGA_Sprs_array_count_sketch((int)*s_a, (int)*height, &rows, &signs);
+    *g_k = rows;
+    *g_w = signs;
+    return turned_back(made);
 }
 void nga_sprs_array_get_diag_(INTEGER *s_a, INTEGER *g_d) {
     int made = 0;

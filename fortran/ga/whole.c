@@ -122,6 +122,7 @@ void ga_copy_patch_(char *letter, A, CORNERS(a), B, CORNERS(b)) {
     PATCH2_OF(b);
     NGA_Copy_patch64(*letter, AT(a), AT(b));
 }
+ALSO(ga_copy_patch_dp, ga_copy_patch);
 void nga_merge_distr_patch_(A, LO_HI(a), B, LO_HI(b)) {
     PATCH_OF(a);
     PATCH_OF(b);
@@ -177,6 +178,7 @@ static double complex twice(DoubleComplex value) { return CMPLX(value.real, valu
 DOT(i, INTEGER, DOT_INTEGERS, DOT_INTEGER_PATCHES, SAME)
 DOT(s, float, GA_Fdot, NGA_Fdot_patch64, SAME)
 DOT(d, double, GA_Ddot, NGA_Ddot_patch64, SAME)
+ALSO(ga_ddot_patch_dp, ga_ddot_patch);
 DOT(c, float complex, GA_Cdot, NGA_Cdot_patch64, single)
 DOT(z, double complex, GA_Zdot, NGA_Zdot_patch64, twice)
 
@@ -221,6 +223,8 @@ void ga_matmul_patch_(char *ta, char *tb, void *alpha, void *beta, A, CORNERS(a)
     PATCH2_OF(c);
     NGA_Matmul_patch64(*tb, *ta, alpha, beta, AT(b), AT(a), AT(c));
 }
+ALSO(ga_matmul, ga_matmul_patch);
+ALSO(ga_matmul_mirrored, ga_matmul_patch);
 #define GEMM(name, type, function) \
     void ga_##name##_(char *ta, char *tb, INTEGER *m, INTEGER *n, INTEGER *k, type *alpha, A, B, type *beta, C) { \
         function(*tb, *ta, *n, *m, *k, *alpha, HANDLE(b), HANDLE(a), *beta, HANDLE(c)); \

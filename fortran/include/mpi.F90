@@ -6,6 +6,9 @@ module mpi
   implicit none
   private :: C_PTR
 
+  ! Options that make REALs longer change datatypes.
+  real, parameter, private :: MPI_A_REAL = 0.0
+  double precision, parameter, private :: MPI_A_DOUBLE = 0d0
   logical, parameter :: MPI_SUBARRAYS_SUPPORTED = .false.
   logical, parameter :: MPI_ASYNC_PROTECTS_NONBLOCKING = .false.
 
@@ -90,10 +93,10 @@ module mpi
   integer, parameter :: MPI_CXX_DOUBLE_COMPLEX = 535
   integer, parameter :: MPI_LOGICAL = 536
   integer, parameter :: MPI_INTEGER = 537
-  integer, parameter :: MPI_REAL = 538
-  integer, parameter :: MPI_COMPLEX = 539
-  integer, parameter :: MPI_DOUBLE_PRECISION = 540
-  integer, parameter :: MPI_DOUBLE_COMPLEX = 541
+  integer, parameter :: MPI_REAL = 538+192*((MPI_A_REAL%kind-4)/4)
+  integer, parameter :: MPI_COMPLEX = 539+200*((MPI_A_REAL%kind-4)/4)
+  integer, parameter :: MPI_DOUBLE_PRECISION = 540+198*((MPI_A_DOUBLE%kind-8)/8)
+  integer, parameter :: MPI_DOUBLE_COMPLEX = 541+206*((MPI_A_DOUBLE%kind-8)/8)
   integer, parameter :: MPI_CHARACTER = 542
   integer, parameter :: MPI_LONG_DOUBLE = 544
   integer, parameter :: MPI_C_LONG_DOUBLE_COMPLEX = 548
@@ -104,8 +107,8 @@ module mpi
   integer, parameter :: MPI_2INT = 555
   integer, parameter :: MPI_SHORT_INT = 556
   integer, parameter :: MPI_LONG_DOUBLE_INT = 557
-  integer, parameter :: MPI_2REAL = 560
-  integer, parameter :: MPI_2DOUBLE_PRECISION = 561
+  integer, parameter :: MPI_2REAL = 560+1*((MPI_A_REAL%kind-4)/4)
+  integer, parameter :: MPI_2DOUBLE_PRECISION = 561-49*((MPI_A_DOUBLE%kind-8)/8)
   integer, parameter :: MPI_2INTEGER = 562
   integer, parameter :: MPI_C_BOOL = 568
   integer, parameter :: MPI_CXX_BOOL = 569
@@ -2144,11 +2147,11 @@ module mpi
       integer :: errhandler
       integer :: ierror
     end subroutine
-    double precision function MPI_Wtick()
+    real(kind=selected_real_kind(15)) function MPI_Wtick()
       import
       implicit none
     end function
-    double precision function MPI_Wtime()
+    real(kind=selected_real_kind(15)) function MPI_Wtime()
       import
       implicit none
     end function
@@ -6738,11 +6741,11 @@ module mpi
       integer :: errhandler
       integer :: ierror
     end subroutine
-    double precision function PMPI_Wtick()
+    real(kind=selected_real_kind(15)) function PMPI_Wtick()
       import
       implicit none
     end function
-    double precision function PMPI_Wtime()
+    real(kind=selected_real_kind(15)) function PMPI_Wtime()
       import
       implicit none
     end function

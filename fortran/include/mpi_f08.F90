@@ -6,6 +6,9 @@ module mpi_f08
   implicit none
   private :: C_PTR, C_CHAR
 
+  ! Options that make REALs longer change datatypes.
+  real, parameter, private :: MPI_A_REAL = 0.0
+  double precision, parameter, private :: MPI_A_DOUBLE = 0d0
   logical, parameter :: MPI_SUBARRAYS_SUPPORTED = .true.
   logical, parameter :: MPI_ASYNC_PROTECTS_NONBLOCKING = .true.
 
@@ -302,10 +305,10 @@ module mpi_f08
   type(MPI_Datatype), parameter :: MPI_CXX_DOUBLE_COMPLEX = MPI_Datatype(535)
   type(MPI_Datatype), parameter :: MPI_LOGICAL = MPI_Datatype(536)
   type(MPI_Datatype), parameter :: MPI_INTEGER = MPI_Datatype(537)
-  type(MPI_Datatype), parameter :: MPI_REAL = MPI_Datatype(538)
-  type(MPI_Datatype), parameter :: MPI_COMPLEX = MPI_Datatype(539)
-  type(MPI_Datatype), parameter :: MPI_DOUBLE_PRECISION = MPI_Datatype(540)
-  type(MPI_Datatype), parameter :: MPI_DOUBLE_COMPLEX = MPI_Datatype(541)
+  type(MPI_Datatype), parameter :: MPI_REAL = MPI_Datatype(538+192*((MPI_A_REAL%kind-4)/4))
+  type(MPI_Datatype), parameter :: MPI_COMPLEX = MPI_Datatype(539+200*((MPI_A_REAL%kind-4)/4))
+  type(MPI_Datatype), parameter :: MPI_DOUBLE_PRECISION = MPI_Datatype(540+198*((MPI_A_DOUBLE%kind-8)/8))
+  type(MPI_Datatype), parameter :: MPI_DOUBLE_COMPLEX = MPI_Datatype(541+206*((MPI_A_DOUBLE%kind-8)/8))
   type(MPI_Datatype), parameter :: MPI_CHARACTER = MPI_Datatype(542)
   type(MPI_Datatype), parameter :: MPI_LONG_DOUBLE = MPI_Datatype(544)
   type(MPI_Datatype), parameter :: MPI_C_LONG_DOUBLE_COMPLEX = MPI_Datatype(548)
@@ -316,8 +319,8 @@ module mpi_f08
   type(MPI_Datatype), parameter :: MPI_2INT = MPI_Datatype(555)
   type(MPI_Datatype), parameter :: MPI_SHORT_INT = MPI_Datatype(556)
   type(MPI_Datatype), parameter :: MPI_LONG_DOUBLE_INT = MPI_Datatype(557)
-  type(MPI_Datatype), parameter :: MPI_2REAL = MPI_Datatype(560)
-  type(MPI_Datatype), parameter :: MPI_2DOUBLE_PRECISION = MPI_Datatype(561)
+  type(MPI_Datatype), parameter :: MPI_2REAL = MPI_Datatype(560+1*((MPI_A_REAL%kind-4)/4))
+  type(MPI_Datatype), parameter :: MPI_2DOUBLE_PRECISION = MPI_Datatype(561-49*((MPI_A_DOUBLE%kind-8)/8))
   type(MPI_Datatype), parameter :: MPI_2INTEGER = MPI_Datatype(562)
   type(MPI_Datatype), parameter :: MPI_C_BOOL = MPI_Datatype(568)
   type(MPI_Datatype), parameter :: MPI_CXX_BOOL = MPI_Datatype(569)
@@ -2923,7 +2926,11 @@ module mpi_f08
         bind(C, name="mpi_pack_external_cdesc")
       import
       implicit none
+#if defined(__GFORTRAN__) && __GNUC__ < 12
+      type(*), dimension(..), intent(in) :: datarep
+#else
       character(len=*), intent(in) :: datarep
+#endif
       type(*), dimension(..), intent(in) :: inbuf
       integer, intent(in) :: incount
       type(MPI_Datatype), intent(in) :: datatype
@@ -2938,7 +2945,11 @@ module mpi_f08
         bind(C, name="mpi_pack_external_c_cdesc")
       import
       implicit none
+#if defined(__GFORTRAN__) && __GNUC__ < 12
+      type(*), dimension(..), intent(in) :: datarep
+#else
       character(len=*), intent(in) :: datarep
+#endif
       type(*), dimension(..), intent(in) :: inbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: incount
       type(MPI_Datatype), intent(in) :: datatype
@@ -3500,7 +3511,11 @@ module mpi_f08
         bind(C, name="mpi_unpack_external_cdesc")
       import
       implicit none
+#if defined(__GFORTRAN__) && __GNUC__ < 12
+      type(*), dimension(..), intent(in) :: datarep
+#else
       character(len=*), intent(in) :: datarep
+#endif
       type(*), dimension(..), intent(in) :: inbuf
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: insize
       integer(kind=MPI_ADDRESS_KIND), intent(inout) :: position
@@ -3515,7 +3530,11 @@ module mpi_f08
         bind(C, name="mpi_unpack_external_c_cdesc")
       import
       implicit none
+#if defined(__GFORTRAN__) && __GNUC__ < 12
+      type(*), dimension(..), intent(in) :: datarep
+#else
       character(len=*), intent(in) :: datarep
+#endif
       type(*), dimension(..), intent(in) :: inbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: insize
       integer(kind=MPI_COUNT_KIND), intent(inout) :: position
@@ -3871,7 +3890,7 @@ module mpi_f08
   end interface
 
   interface MPI_Wtick
-    double precision function MPI_Wtick_f08()
+    real(kind=selected_real_kind(15)) function MPI_Wtick_f08()
       import
       implicit none
     end function
@@ -3879,7 +3898,7 @@ module mpi_f08
   end interface
 
   interface MPI_Wtime
-    double precision function MPI_Wtime_f08()
+    real(kind=selected_real_kind(15)) function MPI_Wtime_f08()
       import
       implicit none
     end function
@@ -10901,7 +10920,11 @@ module mpi_f08
         bind(C, name="pmpi_pack_external_cdesc")
       import
       implicit none
+#if defined(__GFORTRAN__) && __GNUC__ < 12
+      type(*), dimension(..), intent(in) :: datarep
+#else
       character(len=*), intent(in) :: datarep
+#endif
       type(*), dimension(..), intent(in) :: inbuf
       integer, intent(in) :: incount
       type(MPI_Datatype), intent(in) :: datatype
@@ -10916,7 +10939,11 @@ module mpi_f08
         bind(C, name="pmpi_pack_external_c_cdesc")
       import
       implicit none
+#if defined(__GFORTRAN__) && __GNUC__ < 12
+      type(*), dimension(..), intent(in) :: datarep
+#else
       character(len=*), intent(in) :: datarep
+#endif
       type(*), dimension(..), intent(in) :: inbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: incount
       type(MPI_Datatype), intent(in) :: datatype
@@ -11478,7 +11505,11 @@ module mpi_f08
         bind(C, name="pmpi_unpack_external_cdesc")
       import
       implicit none
+#if defined(__GFORTRAN__) && __GNUC__ < 12
+      type(*), dimension(..), intent(in) :: datarep
+#else
       character(len=*), intent(in) :: datarep
+#endif
       type(*), dimension(..), intent(in) :: inbuf
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: insize
       integer(kind=MPI_ADDRESS_KIND), intent(inout) :: position
@@ -11493,7 +11524,11 @@ module mpi_f08
         bind(C, name="pmpi_unpack_external_c_cdesc")
       import
       implicit none
+#if defined(__GFORTRAN__) && __GNUC__ < 12
+      type(*), dimension(..), intent(in) :: datarep
+#else
       character(len=*), intent(in) :: datarep
+#endif
       type(*), dimension(..), intent(in) :: inbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: insize
       integer(kind=MPI_COUNT_KIND), intent(inout) :: position
@@ -11849,7 +11884,7 @@ module mpi_f08
   end interface
 
   interface PMPI_Wtick
-    double precision function PMPI_Wtick_f08()
+    real(kind=selected_real_kind(15)) function PMPI_Wtick_f08()
       import
       implicit none
     end function
@@ -11857,7 +11892,7 @@ module mpi_f08
   end interface
 
   interface PMPI_Wtime
-    double precision function PMPI_Wtime_f08()
+    real(kind=selected_real_kind(15)) function PMPI_Wtime_f08()
       import
       implicit none
     end function

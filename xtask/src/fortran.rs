@@ -127,6 +127,7 @@ pub fn arrays(lib: &Path) -> Result<()> {
             "memory.c",
             "sparse.c",
             "bins.c",
+            "steps.c",
         ] {
             let object = objects.join(format!("{source}.o"));
             compile(&folder, source, "include", &[flags], &object)?;

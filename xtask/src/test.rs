@@ -14,7 +14,9 @@ use anyhow::{Result, bail, ensure};
 use crate::process::{cargo, quiet, target};
 use crate::tools::{self, Tool};
 use crate::{docs, generate, layers};
-use outside::{arrays, cmake, coarrays, files, fortran, imb, mpi4py, mpich, openmpi, packages, rsmpi, shmem4py};
+use outside::{
+    arrays, cmake, coarrays, files, fortran, imb, mpi4py, mpich, openmpi, packages, rsmpi, shmem4py, solvers,
+};
 use suite::Suite;
 
 pub use outside::openmpi::HPCC;
@@ -87,7 +89,12 @@ const PARTS: &[Part] = &[
     installed("imb", |suite, around| imb::run(suite, &around.prefix, around.full)),
     installed("mpich", |suite, around| mpich::run(suite, &around.prefix)),
     installed("openmpi", |suite, around| openmpi::run(suite, &around.prefix)),
-    installed("fortran", |suite, around| fortran::run(suite, &around.prefix)),
+    installed("fortran", |suite, around| {
+        fortran::run(suite, &around.prefix, around.full)
+    }),
+    installed("solvers", |suite, around| {
+        solvers::run(suite, &around.prefix, around.full)
+    }),
     installed("coarrays", |suite, around| coarrays::run(suite, &around.prefix)),
     installed("kmod", |suite, around| kmod::run(suite, &around.prefix)),
     installed("cmake", |suite, around| cmake::run(suite, &around.prefix)),

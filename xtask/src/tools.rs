@@ -33,6 +33,10 @@ pub enum Tool {
     Libfabric,
     /// Linear algebra on many processes, which Global Arrays find at run time.
     Scalapack,
+    /// The same for Open MPI's ABI.
+    OpenMpiScalapack,
+    /// Fourier transforms of one process.
+    Fftw,
     /// HDF5, built for MPICH.
     ParallelFiles,
     /// Open MPI with its wrappers for compilers.
@@ -69,6 +73,8 @@ impl Tool {
             Self::Python => "Python 3 with venv and headers",
             Self::Libfabric => "libfabric",
             Self::Scalapack => "ScaLAPACK for MPICH's ABI",
+            Self::OpenMpiScalapack => "ScaLAPACK for Open MPI's ABI",
+            Self::Fftw => "FFTW",
             Self::ParallelFiles => "HDF5 for MPICH's ABI",
             Self::OpenMpi => "Open MPI",
             Self::OpenMpiPrograms => "HPC Challenge and NetPIPE for Open MPI",
@@ -95,6 +101,8 @@ impl Tool {
             Self::Python => &["python3", "python3-venv", "python3-dev"],
             Self::Libfabric => &["libfabric1"],
             Self::Scalapack => &["libscalapack-mpich2.2", "libopenblas0-pthread"],
+            Self::OpenMpiScalapack => &["libscalapack-openmpi2.2", "liblapack3"],
+            Self::Fftw => &["libfftw3-double3", "libfftw3-single3"],
             Self::ParallelFiles => &["libhdf5-mpich-103-1"],
             Self::OpenMpi => &["libopenmpi-dev", "openmpi-bin"],
             Self::OpenMpiPrograms => &["hpcc", "netpipe-openmpi"],
@@ -144,6 +152,8 @@ impl Tool {
             }
             Self::Libfabric => has_library("libfabric.so.1"),
             Self::Scalapack => has_library("libscalapack-mpich.so.2.2"),
+            Self::OpenMpiScalapack => has_library("libscalapack-openmpi.so.2.2"),
+            Self::Fftw => has_library("libfftw3.so.3") && has_library("libfftw3f.so.3"),
             Self::ParallelFiles => has_library("libhdf5_mpich.so.103"),
             Self::OpenMpiPrograms => found("hpcc") && found("NPopenmpi"),
             Self::OpenMpi => found("mpicc.openmpi") && has_library("libmpi_cxx.so.40"),

@@ -15,7 +15,7 @@ for option in "$@"; do
         # gfortran ends loops over int_mb and its kin after the two elements that mafdecls.fh declares, unless it is told not to conclude so.
         --fflags)
             case $("$prefix/bin/mpifort" --version 2>/dev/null) in
-                "GNU Fortran"*) echo "-fno-aggressive-loop-optimizations" ;;
+                "GNU Fortran"*) echo "-fno-aggressive-loop-optimizations -funconstrained-commons" ;;
                 *) echo "" ;;
             esac
             ;;

@@ -19,7 +19,24 @@ fail() {
 modules() {  # Fortran
     # shellcheck disable=SC2086  # Fortran
     version=$($compiler --version 2>/dev/null | sed -n '/./{p;q;}' | tr -cs 'A-Za-z0-9.' -)  # Fortran
-    echo "$prefix/lib/isthmus/fortran/@VERSION@/${version%-}"  # Fortran
+    echo "$prefix/lib/isthmus/fortran/@VERSION@/${version%-}$reals$doubles"  # Fortran
+}  # Fortran
+
+# Options that change what REAL and INTEGER are. REALs of 8 bytes have modules of their own, as `isthmus fortran` names them; others are refused.  # Fortran
+kind() {  # Fortran
+    option=$1  # Fortran
+    case $last in -integer-size | -real-size) option="$last $1" ;; esac  # Fortran
+    last=$1  # Fortran
+    case $option in  # Fortran
+        -fdefault-real-8 | -r8 | -autodouble | "-real-size 64") reals=-r8 ;;  # Fortran
+        -fdefault-double-8) doubles=-d8 ;;  # Fortran
+        -fdefault-integer-8 | -i8 | --default-integer-8 | -finteger-4-integer-8 | "-integer-size 64")  # Fortran
+            fail "$option: INTEGER has 4 bytes in this MPI: compile without it, and declare INTEGER(KIND=8) where 8 bytes are needed" ;;  # Fortran
+        -fdefault-real-* | -r16 | -freal-[48]-real-* | "-real-size 128")  # Fortran
+            fail "$option: REAL has 4 or 8 bytes in this MPI: compile without it, and declare the kind of each variable" ;;  # Fortran
+        *) return ;;  # Fortran
+    esac  # Fortran
+    kinds="$kinds $option"  # Fortran
 }  # Fortran
 
 # Modules and mpif.h of another MPI, or of another version of Isthmus, would be found before ours: their constants are others.  # Fortran
@@ -56,7 +73,7 @@ END
 linking=yes
 native=no
 show=no
-last=  # Fortran
+last= reals= doubles= kinds=  # Fortran
 only_v=$([ "$*" = -v ] && echo yes)
 # Each turn takes the first argument away and puts what the compiler shall see at the end.
 for argument in "$@"; do
@@ -71,16 +88,6 @@ for argument in "$@"; do
         --showme:* | -showme:*) fail "${argument}: compile, link and version are known" ;;
         @FLAG@=*) compiler=${argument#*=}; continue ;;
         -f90=* | -f77=*) compiler=${argument#*=}; continue ;;  # Fortran
-        -fdefault-integer-8 | -i8 | --default-integer-8 | -finteger-4-integer-8)  # Fortran
-            fail "$argument: INTEGER has 4 bytes in this MPI: compile without it, and declare INTEGER(KIND=8) where 8 bytes are needed" ;;  # Fortran
-        -fdefault-real-* | -r8 | -r16 | -autodouble | -freal-4-real-*)  # Fortran
-            fail "$argument: MPI_REAL has 4 bytes in this MPI: compile without it, and declare REAL(KIND=8) and say MPI_REAL8" ;;  # Fortran
-        64 | 128)  # Fortran
-            case $last in  # Fortran
-                -integer-size) fail "$last $argument: INTEGER has 4 bytes in this MPI: compile without it, and declare INTEGER(KIND=8) where 8 bytes are needed" ;;  # Fortran
-                -real-size) fail "$last $argument: MPI_REAL has 4 bytes in this MPI: compile without it, and declare REAL(KIND=8) and say MPI_REAL8" ;;  # Fortran
-            esac  # Fortran
-            ;;  # Fortran
         -I?*) refuse_others "${argument#-I}" ;;  # Fortran
         -nativelinking) native=yes; continue ;;
         -abi=*) abi=${argument#*=}; said=; continue ;;
@@ -93,10 +100,13 @@ for argument in "$@"; do
             ;;
     esac
     [ "$last" != -I ] || refuse_others "$argument"  # Fortran
+    kind "$argument"  # Fortran
     set -- "$@" "$argument"
-    last=$argument  # Fortran
 done
 
+# The compiler may be several words.  # Fortran
+given=$kinds  # Fortran
+for word in $compiler; do kind "$word"; done  # Fortran
 headers=  # C
 case $abi in
     standard) library=-lmpi_abi ;;
@@ -140,7 +150,7 @@ if [ ! -d "$modules" ]; then  # Fortran
     status=$?  # Fortran
     [ -z "$errors" ] || printf '%s\n' "$errors" >&2  # Fortran
     if [ $status -ne 0 ] && printf '%s\n' "$errors" | grep -Eqi "mpi(_f08(_types)?)?\.mod|\[MPI(_F08(_TYPES)?)?\]"; then  # Fortran
-        echo "$name: modules mpi and mpi_f08 are not there for '$compiler'; this makes them: isthmus fortran --fc '$compiler'" >&2  # Fortran
+        echo "$name: modules mpi and mpi_f08 are not there for '$compiler$given'; this makes them: isthmus fortran --fc '$compiler$given'" >&2  # Fortran
     fi  # Fortran
     exit $status  # Fortran
 fi  # Fortran

@@ -547,5 +547,6 @@
     entry PNGA_Sprs_array_scale, NGA_Sprs_array_scale, NGA_Sprs_array_scale
     entry PNGA_Sprs_array_shift_diag, NGA_Sprs_array_shift_diag, NGA_Sprs_array_shift_diag
     entry PNGA_Sprs_array_sprsdns_multiply, NGA_Sprs_array_sprsdns_multiply, NGA_Sprs_array_sprsdns_multiply
+    entry PNGA_Sprs_array_type, NGA_Sprs_array_type, NGA_Sprs_array_type
 
     .section .note.GNU-stack, "", %progbits

@@ -23,7 +23,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let prefix = Prefix::own()?;
     let words: Vec<&str> = arguments.fc.split_whitespace().collect();
     let (compiler, options) = words.split_first().context("--fc names no compiler")?;
-    let version = version(compiler, options)?;
+    let longer = longer_reals(options);
+    let version = version(compiler, options)? + longer;
     // Another version of Isthmus may have had other modules.
     let all = prefix.fortran_modules();
     let folder = all.join(&version);
@@ -40,13 +41,29 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         let _ = std::fs::remove_dir_all(&new);
     }
     made?;
+    println!("Fortran modules for {}: {}", arguments.fc, folder.display());
+    // pkg-config's are those for REALs as they are.
+    if !longer.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
     let default = all.join("default");
     let link = all.join(format!("default.{}", std::process::id()));
     std::os::unix::fs::symlink(&version, &link)
         .and_then(|()| std::fs::rename(&link, &default))
         .with_context(|| format!("cannot link {}", default.display()))?;
-    println!("Fortran modules for {}: {}", arguments.fc, folder.display());
     Ok(ExitCode::SUCCESS)
+}
+
+/// Options that make REALs longer are part of the folder's name, since datatypes are others in these modules; `mpifort` does the same.
+fn longer_reals(options: &[&str]) -> &'static str {
+    let is_real = |option: &&str| ["-fdefault-real-8", "-r8", "-autodouble"].contains(option);
+    let has_reals = options.iter().any(is_real) || options.windows(2).any(|pair| pair == ["-real-size", "64"]);
+    match (has_reals, options.contains(&"-fdefault-double-8")) {
+        (true, true) => "-r8-d8",
+        (true, false) => "-r8",
+        (false, true) => "-d8",
+        (false, false) => "",
+    }
 }
 
 /// What the compiler says of its version, as the name of a folder; `mpifort` does the same.
@@ -119,5 +136,12 @@ mod tests {
         assert_eq!(folder_name(gnu), "GNU-Fortran-Debian-12.2.0-14-deb12u1-12.2.0");
         assert_eq!(folder_name("\nflang version 19 (x)\n"), "flang-version-19-x");
         assert_eq!(folder_name(""), "");
+    }
+
+    #[test]
+    fn folders_are_named_by_the_length_of_reals() {
+        assert_eq!(longer_reals(&["-O2", "-r9"]), "");
+        assert_eq!(longer_reals(&["-real-size", "64"]), "-r8");
+        assert_eq!(longer_reals(&["-fdefault-double-8", "-fdefault-real-8"]), "-r8-d8");
     }
 }

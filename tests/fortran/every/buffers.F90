@@ -5,7 +5,7 @@ subroutine buffers
   use, intrinsic :: iso_c_binding
   implicit none
   integer, target :: buffer(2000)
-  integer, asynchronous :: a(10), b(10)
+  BUFFERS :: a(10), b(10)
   integer(nk) :: bytes
   integer(ak) :: size
   integer, pointer :: memory(:)

@@ -4,7 +4,7 @@ subroutine collectives
   use form
   implicit none
   integer :: way, i, root
-  integer, asynchronous :: a(3 * 16), b(3 * 16), c(3)
+  BUFFERS :: a(3 * 16), b(3 * 16), c(3)
   integer(nk) :: counts(16), places(16), bytes(16), counts_in(16), places_in(16)
   DATATYPE :: types(16), kinds(16)
   REQUEST :: q
@@ -228,7 +228,7 @@ subroutine later_collectives
   use form
   implicit none
   integer :: way, i
-  integer, asynchronous :: a(32), b(32), sums(2)
+  BUFFERS :: a(32), b(32), sums(2)
   integer(nk) :: counts(16)
   REQUEST :: q
   family = 'reductions'

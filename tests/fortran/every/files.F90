@@ -3,7 +3,7 @@
 subroutine files
   use form
   implicit none
-  integer, asynchronous :: a(4), b(4)
+  BUFFERS :: a(4), b(4)
   integer :: i, n, mode, way
   integer(fk) :: here, size
 #if defined(LARGE)

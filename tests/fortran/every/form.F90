@@ -7,6 +7,8 @@ module form
   use mpi
 #endif
   implicit none
+  intrinsic :: kind
+  private :: kind
 #if defined(INCLUDE)
   include 'mpif.h'
 #endif

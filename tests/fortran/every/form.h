@@ -41,5 +41,11 @@
 #define ADDRESS integer(MPI_ADDRESS_KIND)
 #define ATTACHED(bytes, place) bytes
 #endif
+! Buffers of operations that continue: a procedure without an interface takes no asynchronous arguments.
+#if defined(INCLUDE)
+#define BUFFERS integer
+#else
+#define BUFFERS integer, asynchronous
+#endif
 #define OK call ok(__LINE__)
 #define CHECK(holds) call check(holds, __LINE__)

@@ -4,7 +4,7 @@ subroutine neighbours
   use form
   implicit none
   integer :: way, i
-  integer, asynchronous :: a(3), b(4)
+  BUFFERS :: a(3), b(4)
   integer(nk) :: counts(1), places(1)
   integer(ak) :: bytes(1)
   DATATYPE :: types(1), kinds(1)

@@ -4,7 +4,7 @@ subroutine point_to_point
   use form
   use, intrinsic :: iso_c_binding
   implicit none
-  integer, asynchronous :: a(10), b(10)
+  BUFFERS :: a(10), b(10)
   integer :: i, mode
   integer(nk) :: count, overhead
   integer(xk) :: large

@@ -3,7 +3,7 @@
 subroutine requests
   use form
   implicit none
-  integer, asynchronous :: a(4), b(4)
+  BUFFERS :: a(4), b(4)
   integer :: i, n, index, indices(4), seen, way
   integer(nk) :: count
   logical :: flag

@@ -4,8 +4,8 @@ subroutine windows
   use form
   use, intrinsic :: iso_c_binding
   implicit none
-  integer, asynchronous, target :: memory(20), a(20), b(20)
-  integer, asynchronous :: one(1), other(1), found(1)
+  BUFFERS, target :: memory(20), a(20), b(20)
+  BUFFERS :: one(1), other(1), found(1)
   integer, pointer :: mine(:)
   integer(nk) :: unit
   integer(ak) :: size, value, zero, place

@@ -12,6 +12,7 @@ program arrays
   double complex :: z
   integer :: ints(3), status
   logical :: ok
+  logical, external :: ga_create_bin_range
   character(len=20) :: name
   call mpi_init(status)
   call ga_initialize()
@@ -229,6 +230,17 @@ program arrays
   call ga_bin_index(bins(3), bins(1), bins(2), [-me, 10 + me, 30 + me, 20 + me], [1, 3, 3, 3], 4, .false.)
   call nga_get(bins(3), [procs + 3 * me + 1], [procs + 3 * me + 3], ints, [3])
   call check(all(ints == [10 + me, 30 + me, 20 + me]), 'ga_bin_index')
+  ok = ga_create_bin_range(bins(3), bins(1), bins(2), g_d)
+  call check(ok, 'ga_create_bin_range')
+  call nga_inquire(g_d, type, ndim, dims)
+  call check(ndim == 2 .and. dims(1) == 2 .and. dims(2) == procs, 'the ranges of bins')
+  call nga_get(g_d, [1, me + 1], [2, me + 1], ints, [2])
+  ! The first process has the beginning of the first bin, that of element procs + 1 the beginning of the third.
+  ok = nga_locate(bins(3), [1], i) .and. nga_locate(bins(3), [procs + 1], j)
+  call check((ints(1) == 1 .eqv. me == i) .and. (ints(2) == 3 .eqv. me == j), 'the first and the last bin of a process')
+  call check(me == i .or. me == j .or. (ints(1) == 0 .and. ints(2) == -1), 'no bin of a process')
+  call ga_sync()
+  ok = ga_destroy(g_d)
   call ga_bin_sorter(bins(3), bins(1), bins(2))
   call nga_get(bins(3), [me + 1], [me + 1], n, [1])
   call check(n == me - procs + 1, 'ga_bin_sorter')
@@ -241,6 +253,9 @@ program arrays
   call check(i == 5 .and. j == 9, 'ga_version')
   z = ga_zdot_of_ones()
   call check(z == (4d0, 0d0), 'ga_zdot')
+  call steps()
+  call notified()
+  call sparse()
   ! Blocks that begin where the program says.
   ok = ga_create_irreg(MT_DBL, 8, 6, 'irregular', [1, 5], 1 + min(1, procs - 1), [1], 1, g_d)
   call check(ok, 'ga_create_irreg')
@@ -299,6 +314,124 @@ contains
     call ga_get(g_c, 1, 8, 1, 8, got, 8)
     call check(all(abs(got - wanted) < 1d-9), what)
     call ga_sync()
+  end subroutine
+  ! Quotients of patches, the second into its own numerator: those by 0 and of 0 are what bounds of steps need.
+  subroutine steps()
+    integer :: g(4), i
+    logical :: made
+    double precision :: got(6), large, least, wolfe, most
+    large = 1d307
+    made = .true.
+    do i = 1, 4
+      made = made .and. nga_create(MT_DBL, 2, [5, 6], 'steps', [-1, -1], g(i))
+      call ga_fill(g(i), 9d0)
+    end do
+    call check(made, 'arrays of steps')
+    if (me == 0) then
+      call nga_put(g(1), [2, 1], [3, 3], [6d0, 0d0, 0d0, 0d0, 5d0, -8d0], [2])
+      call nga_put(g(2), [1, 2], [2, 4], [3d0, 2d0, -2d0, 0d0, 0d0, 4d0], [2])
+    end if
+    call ga_sync()
+    call nga_elem_step_divide_patch(g(1), [2, 1], [3, 3], g(2), [1, 2], [2, 4], g(3), [4, 3], [5, 5])
+    call nga_get(g(3), [4, 3], [5, 5], got, [2])
+    call check(all(got == [2d0, large, 0d0, large, large, -2d0]), 'nga_elem_step_divide_patch')
+    call nga_get(g(3), [1, 1], [3, 2], got, [3])
+    call check(all(got == 9), 'what is not in the patch')
+    call ga_sync()
+    call ga_elem_stepb_divide_patch(g(1), [2, 1], [3, 3], g(2), [1, 2], [2, 4], g(1), [2, 1], [3, 3])
+    call nga_get(g(1), [2, 1], [3, 3], got, [2])
+    call check(all(got == [2d0, 0d0, large, large, large, -2d0]), 'ga_elem_stepb_divide_patch')
+    call ga_sync()
+    ! From 9, by 3, below 9 + 12 and above 0: four steps.
+    call ga_fill(g(1), 9d0)
+    call ga_fill(g(2), 3d0)
+    call ga_fill(g(3), 0d0)
+    call ga_fill(g(4), 21d0)
+    call nga_step_bound_info_patch(g(1), [1, 1], [2, 3], g(2), [2, 2], [3, 4], g(3), [3, 1], [4, 3], g(4), [1, 4], [2, 6], least, wolfe, most)
+    call check(near(least, 4d0) .and. near(wolfe, 4d0) .and. near(most, 4d0), 'nga_step_bound_info_patch')
+    do i = 1, 4
+      made = ga_destroy(g(i))
+    end do
+    call ga_ddot_and_matmul()
+  end subroutine
+  ! Older names of products and copies.
+  subroutine ga_ddot_and_matmul()
+    double precision, external :: ga_ddot_patch_dp
+    integer :: g(3), i
+    logical :: made
+    double precision :: got(4)
+    made = .true.
+    do i = 1, 3
+      made = made .and. nga_create(MT_DBL, 2, [2, 2], 'older', [-1, -1], g(i))
+    end do
+    call check(made, 'small arrays')
+    if (me == 0) call nga_put(g(1), [1, 1], [2, 2], [1d0, 2d0, 3d0, 4d0], [2])
+    call ga_sync()
+    call ga_copy_patch_dp('t', g(1), 1, 2, 1, 2, g(2), 1, 2, 1, 2)
+    call nga_get(g(2), [1, 1], [2, 2], got, [2])
+    call check(all(got == [1d0, 3d0, 2d0, 4d0]), 'ga_copy_patch_dp')
+    call check(near(ga_ddot_patch_dp(g(1), 'n', 1, 2, 1, 2, g(2), 'n', 1, 2, 1, 2), 29d0), 'ga_ddot_patch_dp')
+    call ga_matmul('n', 'n', 1d0, 0d0, g(1), 1, 2, 1, 2, g(2), 1, 2, 1, 2, g(3), 1, 2, 1, 2)
+    call nga_get(g(3), [1, 1], [2, 2], got, [2])
+    call check(all(got == [10d0, 14d0, 14d0, 20d0]), 'ga_matmul')
+    call ga_sync()
+    do i = 1, 3
+      made = ga_destroy(g(i))
+    end do
+  end subroutine
+  ! An element that comes after what was put: a process that sees it sees the rest.
+  subroutine notified()
+    integer :: g, h, next, request, seen, got(4)
+    logical :: made
+    made = nga_create(MT_INT, 2, [4, procs], 'data', [4, 1], g) .and. nga_create(MT_INT, 1, [procs], 'notes', [1], h)
+    call check(made, 'arrays of notes')
+    call ga_zero(g)
+    call ga_zero(h)
+    next = mod(me + 1, procs) + 1
+    call nga_nbput_notify(g, [1, next], [4, next], [me, me + 1, me + 2, me + 3], [4], h, [next], [me + 7], request)
+    call nga_nbwait_notify(request)
+    seen = 0
+    do while (seen == 0)
+      call nga_get(h, [me + 1], [me + 1], seen, [1])
+    end do
+    call nga_get(g, [1, me + 1], [4, me + 1], got, [4])
+    call check(all(got == [seen - 7, seen - 6, seen - 5, seen - 4]), 'nga_nbput_notify')
+    call ga_sync()
+    made = ga_destroy(g) .and. ga_destroy(h)
+  end subroutine
+  ! Row i of 2 has i in its first, 10 i in its last column; the process looks at its own.
+  subroutine sparse()
+    integer :: s, i, lo, hi, blocks(64), count, found, k, at
+    logical :: made
+    double precision :: total
+    MA_ACCESS_INDEX_TYPE :: starts, columns, values
+    s = nga_sprs_array_create(2 * procs, 2 * procs, MT_DBL)
+    if (me == 0) then
+      do i = 1, 2 * procs
+        call nga_sprs_array_add_element(s, i, 1, 1d0 * i)
+        call nga_sprs_array_add_element(s, i, 2 * procs, 1d1 * i)
+      end do
+    end if
+    call check(nga_sprs_array_assemble(s), 'nga_sprs_array_assemble')
+    call nga_sprs_array_row_distribution(s, me, lo, hi)
+    count = size(blocks)
+    call nga_sprs_array_col_block_list(s, blocks, count)
+    total = 0
+    found = 0
+    do k = 1, count
+      call nga_sprs_array_access_col_block(s, blocks(k), starts, columns, values)
+      do i = lo, hi
+        do at = int_mb(starts + i - lo), int_mb(starts + i - lo + 1) - 1
+          found = found + 1
+          total = total + dbl_mb(values + at)
+          call check(dbl_mb(values + at) == merge(1d0, 1d1, int_mb(columns + at) == 0) * i, 'an element of a block')
+        end do
+      end do
+    end do
+    call check(found == 2 * (hi - lo + 1) .and. near(total, 11d0 * (lo + hi) * (hi - lo + 1) / 2), 'nga_sprs_array_access_col_block')
+    call ga_sync()
+    made = nga_sprs_array_destroy(s)
+    call check(made, 'nga_sprs_array_destroy')
   end subroutine
   double complex function ga_zdot_of_ones()
     integer :: g

@@ -22,6 +22,7 @@ pub mod packages;
 pub mod python;
 pub mod rsmpi;
 pub mod shmem4py;
+pub mod solvers;
 
 const INSTALL: Duration = Duration::from_secs(900);
 const RUN: Duration = Duration::from_secs(120);

@@ -173,6 +173,7 @@ entries! {
         handles::remove_sparse(handle)?.destroy()?;
         1
     }
+    fn isthmus_ga_NGA_Sprs_array_type(handle: c_int) -> c_int { find_sparse(handle)?.kind.number() }
     fn isthmus_ga_NGA_Sprs_array_duplicate(handle: c_int) -> c_int {
         created_sparse(|| convert::duplicate(&*find_sparse(handle)?))?
     }

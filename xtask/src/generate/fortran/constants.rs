@@ -35,6 +35,34 @@ const HANDLES: [&str; 11] = [
     "MPI_Win",
 ];
 
+impl Value<'_> {
+    /// What a program compiled for the standard ABI is given: the number, or an expression of the kinds that REAL and DOUBLE PRECISION have in this
+    /// compilation, whose datatypes options of compilers change.
+    pub fn expression(&self) -> String {
+        let kinds = KINDS.iter().find(|(name, ..)| *name == self.name);
+        match kinds {
+            // No intrinsic function: a program that includes this may call a variable of its own `kind`.
+            Some((_, of, bytes, longer)) => {
+                let (step, short) = (longer - self.value, bytes / 2);
+                // Without a remainder, of which compilers warn.
+                format!("{}{step:+}*(({of}%kind-{short})/{short})", self.value)
+            }
+            None => self.value.to_string(),
+        }
+    }
+}
+
+/// Datatypes of REAL and DOUBLE PRECISION: a constant of the type, how many bytes it has when an option has made it longer, and the datatype then
+/// (`MPI_REAL8`, `MPI_COMPLEX16`, `MPI_2DOUBLE_PRECISION`, `MPI_REAL16`, `MPI_COMPLEX32`; of pairs of 16 bytes there is none, `MPI_DATATYPE_NULL`).
+const KINDS: [(&str, &str, u32, i64); 6] = [
+    ("MPI_REAL", "MPI_A_REAL", 8, 730),
+    ("MPI_COMPLEX", "MPI_A_REAL", 8, 739),
+    ("MPI_2REAL", "MPI_A_REAL", 8, 561),
+    ("MPI_DOUBLE_PRECISION", "MPI_A_DOUBLE", 16, 738),
+    ("MPI_DOUBLE_COMPLEX", "MPI_A_DOUBLE", 16, 747),
+    ("MPI_2DOUBLE_PRECISION", "MPI_A_DOUBLE", 16, 512),
+];
+
 /// Kinds of constants that Fortran has by another way, or not.
 const NOT: [&str; 8] = [
     "bind",

@@ -25,7 +25,8 @@ pub fn mpif(standard: &Standard) -> Result<String> {
         } else {
             "INTEGER"
         };
-        writeln!(text, "      {kind} {name}\n      PARAMETER ({name}={})", constant.value)?;
+        let value = constant.expression().to_uppercase();
+        writeln!(text, "      {kind} {name}\n      PARAMETER ({name}={value})")?;
     }
     Ok(text)
 }
@@ -86,7 +87,8 @@ pub fn mpi(standard: &Standard) -> Result<String> {
     let mut text = format!("! {GENERATED}\n{MPI_TOP}");
     for constant in constants::values(standard, Library::Standard)? {
         if let Type::Handle(_) = constant.of {
-            writeln!(text, "  integer, parameter :: {} = {}", constant.name, constant.value)?;
+            let value = constant.expression();
+            writeln!(text, "  integer, parameter :: {} = {value}", constant.name)?;
         }
     }
     for prefix in ["", "P"] {
@@ -125,10 +127,11 @@ pub fn mpi_f08(standard: &Standard) -> Result<String> {
     let mut text = format!("! {GENERATED}\n{F08_TOP}");
     for constant in constants::values(standard, Library::Standard)? {
         if let Type::Handle(handle) = constant.of {
+            let value = constant.expression();
             writeln!(
                 text,
-                "  type({handle}), parameter :: {} = {handle}({})",
-                constant.name, constant.value
+                "  type({handle}), parameter :: {} = {handle}({value})",
+                constant.name
             )?;
         }
     }
@@ -177,14 +180,20 @@ pub fn shown(procedure: &Procedure, f08: bool) -> Result<String> {
     let body = body(procedure, &form, "")?;
     let body = body.replace("&\n        ", "");
     let mut text = String::new();
+    let mut is_for_old = false;
     for line in body.lines() {
         let line = line.strip_prefix("    ").unwrap_or(line);
-        if line.starts_with('!') || ["import", "implicit none"].contains(&line.trim()) {
+        if line.starts_with('#') {
+            is_for_old = line.starts_with("#if");
+            continue;
+        }
+        if is_for_old || line.starts_with('!') || ["import", "implicit none"].contains(&line.trim()) {
             continue;
         }
         let line = line.split(" bind(C,").next().unwrap_or(line);
         let line = line.replace("_f08ts(", "(").replace("_f08(", "(");
         let line = line.replace("type(*), dimension(*) ::", "<type> ::");
+        let line = line.replace(SECONDS, "double precision");
         writeln!(text, "{}", line.trim_end())?;
     }
     Ok(text)
@@ -223,6 +232,9 @@ impl Form {
     }
 }
 
+/// DOUBLE PRECISION, whatever options of compilers make of it.
+const SECONDS: &str = "real(kind=selected_real_kind(15))";
+
 /// The interface body of one procedure.
 fn body(procedure: &Procedure, form: &Form, prefix: &str) -> Result<String> {
     let large = form.is_large();
@@ -237,7 +249,7 @@ fn body(procedure: &Procedure, form: &Form, prefix: &str) -> Result<String> {
         declarations.push_str(&declaration(procedure, parameter, form)?);
     }
     let returns = match procedure.returns.as_str() {
-        "WALL_TIME" | "TICK_RESOLUTION" => Some("double precision"),
+        "WALL_TIME" | "TICK_RESOLUTION" => Some(SECONDS),
         "LOCATION_SMALL" | "DISPLACEMENT" => Some("integer(kind=MPI_ADDRESS_KIND)"),
         _ => None,
     };
@@ -341,6 +353,7 @@ fn declaration(procedure: &Procedure, parameter: &Parameter, form: &Form) -> Res
         "F08_STATUS" => "type(MPI_Status)".to_owned(),
         "STATUS" => if f08 { "type(MPI_Status)" } else { "integer" }.to_owned(),
         "LOGICAL" => "logical".to_owned(),
+        "STRING" if f08 && has_choice(procedure) => return Ok(described_string(name, &attributes)),
         "STRING" | "STRING_ARRAY" | "STRING_2DARRAY" => "character(len=*)".to_owned(),
         _ => match handle(kind) {
             Some((_, c_type, _)) if f08 => format!("type({c_type})"),
@@ -349,6 +362,14 @@ fn declaration(procedure: &Procedure, parameter: &Parameter, form: &Form) -> Res
         },
     };
     Ok(format!("      {of}{attributes} :: {name}{shape}\n"))
+}
+
+/// A string beside a choice buffer has a descriptor, too. gfortran knows those of strings since version 12; before, it passes the same for any type.
+fn described_string(name: &str, attributes: &str) -> String {
+    format!(
+        "#if defined(__GFORTRAN__) && __GNUC__ < 12\n      type(*), dimension(..){attributes} :: {name}\n#else\n      \
+         character(len=*){attributes} :: {name}\n#endif\n"
+    )
 }
 
 /// An argument of any type and rank, for compilers without them: each is told in its own way.

@@ -1,4 +1,5 @@
-//! Fortran programs compiled with the modules and headers of Debian's MPICH: they run on our `libmpichfort.so.12`.
+//! Fortran programs compiled with the modules and headers of Debian's MPICH: they run on our `libmpichfort.so.12`. And our own modules, made for
+//! other compilers than the one that was there when they were installed.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,7 +15,7 @@ use crate::tools::Tool;
 const HERE: &str = "x86_64-linux-gnu";
 
 /// Our own test programs, as MPICH's modules understand them. Debian has the packages; elsewhere there is nothing to try.
-pub fn run(suite: &mut Suite, prefix: &Path) {
+pub fn run(suite: &mut Suite, prefix: &Path, full: bool) {
     const PROGRAMS: [&str; 5] = [
         "include.f",
         "module.f90",
@@ -25,6 +26,7 @@ pub fn run(suite: &mut Suite, prefix: &Path) {
     if !Tool::Fortran.is_there() || !has_packages() {
         return;
     }
+    other_compilers(suite, prefix, full);
     let unpacked = folder("mpich-fortran");
     if !suite.step("Debian's MPICH for Fortran is fetched", || {
         fetch(&unpacked, &["libmpich-dev", "libmpich12"])
@@ -87,6 +89,143 @@ pub fn fetch(unpacked: &Path, packages: &[&str]) -> Result<()> {
         if path.extension().is_some_and(|extension| extension == "deb") {
             quiet(Command::new("dpkg").arg("-x").arg(&path).arg(unpacked), INSTALL)?;
         }
+    }
+    Ok(())
+}
+
+/// Another version of gfortran, and flang: unpacked from Debian's packages, whichever are there.
+fn other_compilers(suite: &mut Suite, prefix: &Path, full: bool) {
+    let version = |text: String| text.trim().split('.').next().unwrap_or_default().to_owned();
+    let own = quiet(Command::new("gfortran").arg("-dumpversion"), RUN).map(version);
+    let another = own.ok().and_then(|own| {
+        let mut versions = ["11", "13", "12", "14", "15"].into_iter();
+        versions.find(|version| **version != own && has_package(&format!("gfortran-{version}")))
+    });
+    match another {
+        None => suite.skip("another version of gfortran", "Debian has one version only"),
+        Some(version) => {
+            let packages = of_version(&["gfortran-@", "gcc-@", "libgcc-@-dev", "libgfortran-@-dev"], version);
+            another_compiler(suite, prefix, &format!("gfortran-{version}"), &packages);
+        }
+    }
+    // 600 MB, of which most is not needed.
+    if !full {
+        return;
+    }
+    let flang = ["22", "21", "20", "19"]
+        .into_iter()
+        .find(|version| has_package(&format!("flang-{version}")));
+    match flang {
+        None => suite.skip("flang", "Debian has none that knows descriptors of arrays"),
+        Some(version) => {
+            let mut packages = of_version(&["flang-@", "libflang-@-dev", "libllvm@", "libclang-cpp@"], version);
+            packages.extend(Some(format!("libmlir-{version}")).filter(|name| has_package(name)));
+            another_compiler(suite, prefix, &format!("flang-{version}"), &packages);
+        }
+    }
+}
+
+/// Names of packages, `@` for the version.
+fn of_version(names: &[&str], version: &str) -> Vec<String> {
+    names.iter().map(|name| name.replace('@', version)).collect()
+}
+
+fn has_package(name: &str) -> bool {
+    let said = Command::new("apt-cache").args(["show", name]).output();
+    said.is_ok_and(|said| said.status.success() && !said.stdout.is_empty())
+}
+
+/// mpifort tells what is missing for a compiler, what it tells makes it, and programs in all forms are right.
+fn another_compiler(suite: &mut Suite, prefix: &Path, name: &str, packages: &[String]) {
+    let unpacked = folder(name);
+    let packages: Vec<&str> = packages.iter().map(String::as_str).collect();
+    if !suite.step(&format!("{name} is fetched"), || fetch(&unpacked, &packages)) {
+        return;
+    }
+    let compiler = unpacked.join("usr/bin").join(name);
+    let all = prefix.join("lib/isthmus/fortran").join(env!("CARGO_PKG_VERSION"));
+    let default = all.join("default");
+    let before = std::fs::read_link(&default);
+    let made = suite.step(
+        &format!("mpifort names the command that makes modules for {name}, which does"),
+        || missing_modules(prefix, &compiler),
+    );
+    if made {
+        for (form, flags) in FORMS {
+            suite.step(
+                &format!("calls of every procedure by {form}, compiled by {name}, are right"),
+                || forms_by(prefix, &compiler, &unpacked, form, flags),
+            );
+        }
+    }
+    // What pkg-config tells is as before; and the next run finds no modules again.
+    if let (Ok(before), Ok(now)) = (before, std::fs::read_link(&default))
+        && before != now
+    {
+        suite.step(&format!("modules for {name} are removed"), || {
+            std::fs::remove_dir_all(all.join(now)).context("cannot remove the modules")?;
+            std::fs::remove_file(&default).context("cannot remove a link")?;
+            std::os::unix::fs::symlink(before, &default).context("cannot make a link")
+        });
+    }
+}
+
+/// A compilation by `mpifort` with another compiler, which finds its libraries beside itself.
+fn by(prefix: &Path, compiler: &Path) -> Command {
+    let mut command = Command::new(prefix.join("bin/mpifort"));
+    command.env("ISTHMUS_FC", compiler);
+    command.env("LD_LIBRARY_PATH", beside(compiler));
+    command
+}
+
+/// The folder of libraries of an unpacked compiler.
+fn beside(compiler: &Path) -> PathBuf {
+    compiler.ancestors().nth(2).unwrap_or(compiler).join("lib").join(HERE)
+}
+
+fn missing_modules(prefix: &Path, compiler: &Path) -> Result<()> {
+    let source = root().join("tests/fortran/f08.f90");
+    let mut compile = by(prefix, compiler);
+    let output = compile
+        .args(["-c", "-o", "/dev/null"])
+        .arg(source)
+        .output()
+        .context("cannot run mpifort")?;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let cure = said.split("this makes them: ").nth(1).unwrap_or_default().trim();
+    ensure!(
+        !output.status.success() && cure.starts_with("isthmus fortran --fc"),
+        "it names no command:\n{said}"
+    );
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut make = Command::new("sh");
+    make.args(["-c", cure])
+        .env("PATH", format!("{}:{path}", prefix.join("bin").display()));
+    quiet(make.env("LD_LIBRARY_PATH", beside(compiler)), INSTALL).map(drop)
+}
+
+fn forms_by(prefix: &Path, compiler: &Path, unpacked: &Path, form: &str, flags: &str) -> Result<()> {
+    let modules = unpacked.join(format!("modules-{form}"));
+    std::fs::create_dir_all(&modules).with_context(|| format!("cannot make {}", modules.display()))?;
+    let program = unpacked.join(format!("every-{form}"));
+    let mut compile = by(prefix, compiler);
+    compile.args(["-cpp", "-O0", "-w"]).args(flags.split_whitespace());
+    if compiler.to_string_lossy().contains("gfortran") {
+        compile.arg("-ffree-line-length-none");
+    }
+    compile
+        .arg("-J")
+        .arg(&modules)
+        .arg("-o")
+        .arg(&program)
+        .args(families()?);
+    quiet(&mut compile, RUN)?;
+    for ranks in [1, 2, 4] {
+        let said = quiet(
+            mpiexec(prefix, ranks).arg(&program).arg(program.with_extension("data")),
+            RUN,
+        )?;
+        ensure!(said.contains("right: "), "on {ranks} ranks: {said}");
     }
     Ok(())
 }
