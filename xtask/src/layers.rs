@@ -41,7 +41,15 @@ const CRATES: &[CrateLayers] = &[
     CrateLayers {
         sources: "crates/engine/src",
         order: &[
-            &["error", "types", "counters", "tunables", "limits", "exit_hooks"],
+            &[
+                "error",
+                "types",
+                "counters",
+                "tunables",
+                "limits",
+                "exit_hooks",
+                "watches",
+            ],
             &["warning"],
             &["rules"],
             &["progress::gate"],
