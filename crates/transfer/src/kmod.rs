@@ -169,7 +169,7 @@ fn gather(spans: &mut Vec<Span>, here: &mut Cursor<'_>, limit: u64) -> u64 {
     wanted
 }
 
-/// A copy that the module makes while we go on. Whoever lets it go waits for its end: until then the kernel writes.
+/// A copy that the module makes while we go on. Dropping it waits for its end: until then the kernel writes.
 #[derive(Debug)]
 pub struct Pending {
     status: Box<Status>,
