@@ -2,14 +2,15 @@
  *
  *   misses [--alloc] [--hardware | --faults] CELL ...
  *
- * A cell is pingpong:SIZE (half a round trip between ranks 0 and 1) or alltoall:SIZE (so many bytes for each rank). The simulator sees what the
+ * A cell is pingpong:SIZE (half a round trip between ranks 0 and 1), alltoall:SIZE (so many bytes for each rank), or is:CLASS (the timed part of
+ * the NAS kernel IS of nas_is.h, on a power of two ranks). The simulator sees what the
  * program and the library do in user space, not what the kernel copies, and each process has a cache of its own: first level 32 KiB, last level 4 MiB,
  * as two cores share in "Cache-efficient, intranode, large-message MPI communication with MPICH2-Nemesis" (ICPP'09). With --alloc buffers are from
  * MPI_Alloc_mem, so that single copies are made in user space. The result is the sum over all ranks of lines that were missed in the last level.
  * With --hardware the processor counts them (perf_event_open), copies by the kernel included; with --faults the kernel counts page faults in the same
  * way, which it can on every machine. */
 #define _GNU_SOURCE
-#include "mpi_measure.h"
+#include "nas_is.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -104,7 +105,7 @@ static double counted(int dump)
 }
 
 /* A counter of this rank, in user space and in the kernel. */
-static int open_counter(int faults, int rank)
+static int open_counter(int faults)
 {
     struct perf_event_attr event = {.size = sizeof event, .disabled = 1, .exclude_hv = 1};
     event.type = faults ? PERF_TYPE_SOFTWARE : PERF_TYPE_HARDWARE;
@@ -123,13 +124,100 @@ static int open_counter(int faults, int rank)
     return counter;
 }
 
+static int by_kernel, counter = -1, dumps;
+/* Of this rank, as counted last. */
+static double missed;
+
+static void begin_misses(void)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    begin_count();
+    CALLGRIND_ZERO_STATS;
+    if (by_kernel) {
+        ioctl(counter, PERF_EVENT_IOC_RESET, 0);
+        ioctl(counter, PERF_EVENT_IOC_ENABLE, 0);
+    }
+}
+
+static void end_misses(void)
+{
+    uint64_t by_counter = 0;
+    if (by_kernel) {
+        ioctl(counter, PERF_EVENT_IOC_DISABLE, 0);
+        if (read(counter, &by_counter, sizeof by_counter) != sizeof by_counter)
+            give_up("misses: the counter cannot be read");
+    } else {
+        CALLGRIND_DUMP_STATS;
+    }
+    end_count();
+    missed = by_kernel ? (double)by_counter : counted(++dumps);
+}
+
+static void count_timed(int begins)
+{
+    if (begins)
+        begin_misses();
+    else
+        end_misses();
+}
+
+/* The NAS kernel IS: its row, and misses of this rank. */
+static long long sorting(const char *class)
+{
+    static const char classes[] = "SWAB";
+    const char *known = *class ? strchr(classes, *class) : NULL;
+    if (!known || (ranks & (ranks - 1)))
+        give_up("misses: is:CLASS is of class S, W, A or B, on a power of two ranks");
+    traffic.due = 0;
+    if (is((int)(known - classes)) < 0)
+        give_up("misses: IS: the result is not the published one");
+    return 2ll << 32 | (known - classes);
+}
+
+/* Of so many bytes between ranks 0 and 1, or for each rank: its row, and misses of this rank in one operation. */
+static long long exchanges(int size, int all, int alloc)
+{
+    int bytes = all ? size * ranks : size;
+    char *from = alloc ? allocated(bytes) : malloc((size_t)bytes), *to = alloc ? allocated(bytes) : malloc((size_t)bytes);
+    if (!from || !to)
+        give_up("misses: out of memory");
+    memset(from, rank, (size_t)bytes);
+    memset(to, 0, (size_t)bytes);
+    int warm = WARM_BYTES / bytes + 3;
+    for (int turn = 0; turn < warm + COUNTED; turn++) {
+        if (turn == warm)
+            begin_misses();
+        traffic.due += all ? (double)size * (ranks - 1) : rank < 2 ? size : 0;
+        if (all)
+            MPI_Alltoall(from, size, MPI_BYTE, to, size, MPI_BYTE, MPI_COMM_WORLD);
+        else if (rank == 0) {
+            MPI_Send(from, size, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
+            MPI_Recv(to, size, MPI_BYTE, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        } else if (rank == 1) {
+            MPI_Recv(to, size, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Send(from, size, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
+        }
+    }
+    end_misses();
+    missed /= COUNTED * (all ? 1 : 2);
+    if (alloc) {
+        MPI_Free_mem(from);
+        MPI_Free_mem(to);
+    } else {
+        free(from);
+        free(to);
+    }
+    return (long long)all << 32 | size;
+}
+
 int main(int argc, char **argv)
 {
-    int faults = has_option(argc, argv, "--faults"), by_kernel = faults || has_option(argc, argv, "--hardware"), counter = -1;
+    int faults = has_option(argc, argv, "--faults");
+    by_kernel = faults || has_option(argc, argv, "--hardware");
     if (!by_kernel && !RUNNING_ON_VALGRIND)
         start_again(argv);
     struct arguments a = arguments(argc, argv);
-    int alloc = has_option(argc, argv, "--alloc"), rank, ranks;
+    int alloc = has_option(argc, argv, "--alloc");
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
@@ -138,60 +226,22 @@ int main(int argc, char **argv)
     snprintf(file, sizeof file, "/tmp/isthmus-misses-%d", (int)getpid());
     if (by_kernel) {
         pin(rank);
-        counter = open_counter(faults, rank);
+        counter = open_counter(faults);
     }
+    nas_allocates = alloc;
+    nas_times = count_timed;
     for (int i = 0; i < a.count; i++) {
-        int size = cell_size(a.cells[i]), all = cell_is(a.cells[i], "alltoall"), bytes = all ? size * ranks : size;
-        char *from = alloc ? allocated(bytes) : malloc((size_t)bytes), *to = alloc ? allocated(bytes) : malloc((size_t)bytes);
-        if (!from || !to)
-            give_up("misses: out of memory");
-        memset(from, rank, (size_t)bytes);
-        memset(to, 0, (size_t)bytes);
-        int warm = WARM_BYTES / bytes + 3;
-        for (int turn = 0; turn < warm + COUNTED; turn++) {
-            if (turn == warm) {
-                MPI_Barrier(MPI_COMM_WORLD);
-                begin_count();
-                CALLGRIND_ZERO_STATS;
-                if (by_kernel) {
-                    ioctl(counter, PERF_EVENT_IOC_RESET, 0);
-                    ioctl(counter, PERF_EVENT_IOC_ENABLE, 0);
-                }
-            }
-            traffic.due += all ? (double)size * (ranks - 1) : rank < 2 ? size : 0;
-            if (all)
-                MPI_Alltoall(from, size, MPI_BYTE, to, size, MPI_BYTE, MPI_COMM_WORLD);
-            else if (rank == 0) {
-                MPI_Send(from, size, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
-                MPI_Recv(to, size, MPI_BYTE, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            } else if (rank == 1) {
-                MPI_Recv(to, size, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-                MPI_Send(from, size, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
-            }
-        }
-        uint64_t by_counter = 0;
-        if (by_kernel) {
-            ioctl(counter, PERF_EVENT_IOC_DISABLE, 0);
-            if (read(counter, &by_counter, sizeof by_counter) != sizeof by_counter)
-                give_up("misses: the counter cannot be read");
-        } else {
-            CALLGRIND_DUMP_STATS;
-        }
-        end_count();
-        double misses = (by_kernel ? (double)by_counter : counted(i + 1)) / COUNTED / (all ? 1 : 2), sum = 0;
-        MPI_Reduce(&misses, &sum, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+        int sorts = cell_is(a.cells[i], "is"), size = sorts ? 0 : cell_size(a.cells[i]);
+        long long row = sorts ? sorting(a.cells[i] + 3) : exchanges(size, cell_is(a.cells[i], "alltoall"), alloc);
+        double sum = 0;
+        MPI_Reduce(&missed, &sum, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
         if (rank == 0) {
-            printf("result misses row=%lld size=%d ", (long long)all << 32 | size, size);
+            printf("result misses row=%lld ", row);
+            if (size)
+                printf("size=%d ", size);
             print_counts();
             printf("misses=%.1f\n", sum);
             fflush(stdout);
-        }
-        if (alloc) {
-            MPI_Free_mem(from);
-            MPI_Free_mem(to);
-        } else {
-            free(from);
-            free(to);
         }
     }
     MPI_Finalize();

@@ -43,8 +43,8 @@ static inline int agree(int value)
 /* By which way bytes went: the library's counters of bytes (performance variables, MPI-5.0 §15.3), from begin_count to end_count, of all ranks
  * together, beside the bytes that were due. Only where ISTHMUS_BENCH_COUNT is set; a library without such counters prints none. The program adds
  * what each rank sends to `traffic.due`; where that is not known it leaves 0 there. */
-static const char *const counter_names[] = {"eager_bytes",  "block_bytes",    "ring_bytes",   "cma_bytes",  "kmod_bytes", "vmsplice_bytes",
-                                            "writev_bytes", "loopback_bytes", "mapped_bytes", "staged_bytes"};
+static const char *const counter_names[] = {"eager_bytes",    "block_bytes",    "ring_bytes",   "cma_bytes",      "kmod_bytes",   "kmod_thread_bytes",
+                                            "kmod_dma_bytes", "vmsplice_bytes", "writev_bytes", "loopback_bytes", "mapped_bytes", "staged_bytes"};
 enum { TRAFFIC_COUNTERS = sizeof counter_names / sizeof counter_names[0] };
 
 static struct {

@@ -74,7 +74,7 @@ static void is_rank(struct is *s, int tested[IS_TESTS])
     }
     s->received_count = got_at[ranks - 1] + got[ranks - 1];
     if ((size_t)s->received_count > s->room) {
-        free(s->received);
+        give_back(s->received);
         s->room = (size_t)s->received_count;
         s->received = memory(s->room * sizeof *s->received);
     }
@@ -97,7 +97,7 @@ static void is_rank(struct is *s, int tested[IS_TESTS])
         for (int smaller = 0; smaller < key; smaller++)
             tested[i] += s->counts[smaller];
     }
-    free(first_bucket);
+    give_back(first_bucket);
 }
 
 /* How many of this rank's tested keys have the published rank. */
@@ -124,7 +124,7 @@ static int is_sorted(struct is *s)
     MPI_Exscan(&last, &most_before, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     good &= rank == 0 || !at || most_before <= sorted[0];
     MPI_Allreduce(MPI_IN_PLACE, &at, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    free(sorted);
+    give_back(sorted);
     return good && at == 1 << s->class->keys_log;
 }
 
@@ -163,7 +163,7 @@ static double is(int class)
     MPI_Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     MPI_Allreduce(MPI_IN_PLACE, &published, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     good &= published == IS_TESTS * (IS_ITERATIONS + 1);
-    free(s.own), free(s.sorted), free(s.counts), free(s.received);
+    give_back(s.own), give_back(s.sorted), give_back(s.counts), give_back(s.received);
     return good ? us : -1;
 }
 

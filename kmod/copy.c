@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Copies that the caller waits for: pages of the region are pinned in batches, and copied to or from the caller's memory. */
 #include <linux/highmem.h>
+#include <linux/ktime.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -42,6 +43,18 @@ void isthmus_advance(struct isthmus_cursor *cursor, u64 bytes)
 	}
 }
 
+/* The time since the last lap went into this part. */
+static void isthmus_lap(struct isthmus_work *work, enum isthmus_part part)
+{
+	u64 now;
+
+	if (!work->timed)
+		return;
+	now = ktime_get_ns();
+	work->spent[part] += now - work->lap;
+	work->lap = now;
+}
+
 /* Between kernel addresses that lie in a row and the caller's memory. Returns bytes. */
 static u64 isthmus_move(void *kernel, struct isthmus_cursor *local, u64 bytes, bool write)
 {
@@ -80,12 +93,17 @@ static u64 isthmus_move_pages(struct isthmus_work *work, struct page **pages, lo
 		if ((work->flags & ISTHMUS_COPY_SMALL_MAPPINGS) || PageHighMem(*first)) {
 			void *mapped = kmap_local_page(*first);
 
+			isthmus_lap(work, ISTHMUS_MAP);
 			moved = isthmus_move(mapped + within, local, now, write);
+			isthmus_lap(work, ISTHMUS_MOVE);
 			kunmap_local(mapped);
+			isthmus_lap(work, ISTHMUS_MAP);
 		} else {
 			/* One mapping for as much of a huge page as was asked for. */
 			now = isthmus_run(first, count - (first - pages), within, bytes - done);
+			isthmus_lap(work, ISTHMUS_MAP);
 			moved = isthmus_move(page_address(*first) + within, local, now, write);
+			isthmus_lap(work, ISTHMUS_MOVE);
 		}
 		done += moved;
 		if (moved < now)
@@ -112,6 +130,8 @@ int isthmus_copy_now(struct isthmus_work *work)
 		error = -ENOMEM;
 		goto out;
 	}
+	if (work->timed)
+		work->lap = ktime_get_ns();
 	isthmus_seek(&local, work->done);
 	isthmus_seek(&remote, work->offset + work->done);
 	while (work->done < work->length) {
@@ -133,8 +153,10 @@ int isthmus_copy_now(struct isthmus_work *work)
 			break;
 		}
 		now = min_t(u64, now, pinned * PAGE_SIZE - from);
+		isthmus_lap(work, ISTHMUS_PIN);
 		moved = isthmus_move_pages(work, pages, pinned, from, now, &local);
 		unpin_user_pages_dirty_lock(pages, pinned, write);
+		isthmus_lap(work, ISTHMUS_PIN);
 		work->done += moved;
 		isthmus_advance(&remote, moved);
 		if (moved < now) {

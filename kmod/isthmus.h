@@ -55,6 +55,10 @@ u64 isthmus_regions(void);
 struct isthmus_segment *isthmus_take_segments(u64 from, u32 count, u64 *length);
 
 /* copy.c */
+
+/* Parts of a copy. */
+enum isthmus_part { ISTHMUS_PIN, ISTHMUS_MAP, ISTHMUS_MOVE, ISTHMUS_PARTS };
+
 struct isthmus_work {
 	struct isthmus_region *region;
 	u64 offset;
@@ -64,6 +68,10 @@ struct isthmus_work {
 	u32 flags;
 	bool (*stopped)(struct isthmus_work *work);
 	u64 done;
+	/* Where it is asked what the parts take, in ns. */
+	bool timed;
+	u64 lap;
+	u64 spent[ISTHMUS_PARTS];
 };
 
 /* In the caller's address space, or a kernel thread that uses it. */

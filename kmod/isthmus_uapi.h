@@ -26,6 +26,7 @@
 #define ISTHMUS_FEATURE_DMA (1u << 1)      /* copies by a DMA engine, or what stands for one */
 #define ISTHMUS_FEATURE_HARDWARE (1u << 2) /* ... which is a real one */
 #define ISTHMUS_FEATURE_HUGE (1u << 3)     /* one mapping per huge page */
+#define ISTHMUS_FEATURE_TIMED (1u << 4)    /* copies that say what they took */
 
 /* First of all. In: the versions that the program knows. Out: the one to use, and what there is. EPROTO: none fits. */
 struct isthmus_version {
@@ -91,6 +92,14 @@ struct isthmus_copy {
 	__u64 done;
 };
 
+/* A copy that is made now, and what it took by the kernel's clock. Reading the clock takes time, too, at each mapping. */
+struct isthmus_timed {
+	struct isthmus_copy copy;
+	__u64 pin_ns;  /* to find and pin pages of the region, and to let them go */
+	__u64 map_ns;  /* to map them, and to take that back */
+	__u64 copy_ns; /* to copy their bytes */
+};
+
 #define ISTHMUS_STATUS_PENDING 0
 #define ISTHMUS_STATUS_DONE 1
 
@@ -124,5 +133,6 @@ struct isthmus_usage {
 #define ISTHMUS_IOC_RETIRE _IOW(ISTHMUS_IOC, 3, struct isthmus_retire)
 #define ISTHMUS_IOC_COPY _IOWR(ISTHMUS_IOC, 4, struct isthmus_copy)
 #define ISTHMUS_IOC_USAGE _IOR(ISTHMUS_IOC, 5, struct isthmus_usage)
+#define ISTHMUS_IOC_TIMED _IOWR(ISTHMUS_IOC, 6, struct isthmus_timed)
 
 #endif

@@ -61,7 +61,7 @@ static int isthmus_version(struct isthmus_file *file, struct isthmus_version *ve
 	file->version = chosen;
 	mutex_unlock(&file->lock);
 	version->version = chosen;
-	version->features = ISTHMUS_FEATURE_HUGE | isthmus_later_features();
+	version->features = ISTHMUS_FEATURE_HUGE | ISTHMUS_FEATURE_TIMED | isthmus_later_features();
 	return 0;
 }
 
@@ -86,7 +86,8 @@ static bool isthmus_interrupted(struct isthmus_work *work)
 	return signal_pending(current);
 }
 
-static int isthmus_copy(struct isthmus_file *file, struct isthmus_copy *copy)
+/* `timed`: it is asked what the copy took; else NULL. */
+static int isthmus_copy(struct isthmus_file *file, struct isthmus_copy *copy, struct isthmus_timed *timed)
 {
 	const u32 known = ISTHMUS_COPY_WRITE | ISTHMUS_COPY_SMALL_MAPPINGS | ISTHMUS_COPY_THREAD | ISTHMUS_COPY_DMA;
 	const u32 later = ISTHMUS_COPY_THREAD | ISTHMUS_COPY_DMA;
@@ -95,11 +96,13 @@ static int isthmus_copy(struct isthmus_file *file, struct isthmus_copy *copy)
 		.count = copy->count,
 		.flags = copy->flags,
 		.stopped = isthmus_interrupted,
+		.timed = timed,
 	};
 	int error;
 
 	copy->done = 0;
-	if ((copy->flags & ~known) || (copy->flags & later) == later || !(copy->flags & later) != !copy->status)
+	if ((copy->flags & ~known) || (copy->flags & later) == later || !(copy->flags & later) != !copy->status ||
+	    (timed && (copy->flags & later)))
 		return -EINVAL;
 	work.local = isthmus_take_segments(copy->segments, copy->count, &work.length);
 	if (IS_ERR(work.local))
@@ -118,6 +121,11 @@ static int isthmus_copy(struct isthmus_file *file, struct isthmus_copy *copy)
 		work.length = min_t(u64, work.length, ISTHMUS_COPY_MAX);
 		error = isthmus_copy_now(&work);
 		copy->done = work.done;
+		if (timed) {
+			timed->pin_ns = work.spent[ISTHMUS_PIN];
+			timed->map_ns = work.spent[ISTHMUS_MAP];
+			timed->copy_ns = work.spent[ISTHMUS_MOVE];
+		}
 	}
 	if (work.region)
 		isthmus_put(work.region);
@@ -144,6 +152,7 @@ union isthmus_argument {
 	struct isthmus_retire retire;
 	struct isthmus_copy copy;
 	struct isthmus_usage usage;
+	struct isthmus_timed timed;
 };
 
 static int isthmus_dispatch(struct isthmus_file *file, unsigned int command, union isthmus_argument *argument)
@@ -166,7 +175,9 @@ static int isthmus_dispatch(struct isthmus_file *file, unsigned int command, uni
 	case ISTHMUS_IOC_RETIRE:
 		return isthmus_retire(file, &argument->retire);
 	case ISTHMUS_IOC_COPY:
-		return isthmus_copy(file, &argument->copy);
+		return isthmus_copy(file, &argument->copy, NULL);
+	case ISTHMUS_IOC_TIMED:
+		return isthmus_copy(file, &argument->timed.copy, &argument->timed);
 	default:
 		return -ENOTTY;
 	}

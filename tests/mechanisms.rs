@@ -60,6 +60,44 @@ fn a_named_module_that_is_missing_is_told() -> Result<()> {
     Ok(())
 }
 
+/// The module's asynchronous copies are named, too, and told of in the same way where it is missing.
+#[test]
+fn asynchronous_copies_need_the_module() -> Result<()> {
+    if std::path::Path::new("/dev/isthmus").exists() {
+        return Ok(());
+    }
+    for named in ["kmod_thread", "kmod_dma"] {
+        let run = with("large_messages", &[("ISTHMUS_MECHANISM", named)])?;
+        ensure!(
+            run.err.contains("the kernel module is not used"),
+            "{named}: {}",
+            run.err
+        );
+    }
+    Ok(())
+}
+
+/// Where ranks are on two packages, and single copies are refused, vmsplice is tried by itself; within a package it is not.
+#[test]
+fn vmsplice_is_tried_between_packages() -> Result<()> {
+    for (packages, is_tried) in [("0,1", true), ("0,0", false)] {
+        let run = with(
+            "large_messages",
+            &[
+                ("ISTHMUS_CMA", "0"),
+                ("ISTHMUS_TOPOLOGY", packages),
+                ("ISTHMUS_TUNING", "none"),
+            ],
+        )?;
+        ensure!(
+            run.err.contains(": vmsplice Push") == is_tried,
+            "{packages}: {}",
+            run.err
+        );
+    }
+    Ok(())
+}
+
 /// An accumulate on many blocks of ordinary memory reads and writes many by one copy, also where copies are refused in the middle.
 #[test]
 fn an_accumulate_on_scattered_elements_copies_many_at_a_time() -> Result<()> {

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use isthmus_conformance::transfer::{Child, Pair, Region, own_secret_address};
 use isthmus_os::kmod::{Cookie, DEVICE, Device};
 use isthmus_transfer::Transfer;
-use isthmus_transfer::kmod::Kmod;
+use isthmus_transfer::kmod::{Kmod, Options};
 
 const JOB: [u8; 16] = *b"conformance kits";
 
@@ -46,8 +46,14 @@ impl Pair for ByModule {
         // SAFETY: written before the child said that it was ready.
         let cookie = unsafe { at.read() };
         let secret = (child.secret(), own_secret_address());
-        let kmod =
-            Kmod::probe(device().expect("asked before"), cookie, secret, child.id(), false).expect("a child of ours");
+        let kmod = Kmod::probe(
+            device().expect("asked before"),
+            cookie,
+            secret,
+            child.id(),
+            Options::default(),
+        )
+        .expect("a child of ours");
         Self { child, kmod }
     }
 

@@ -495,6 +495,35 @@ static void huge(void) {
 	}
 }
 
+/* What the parts of a copy take: each its share of the call, and no more together. */
+static void timed(void) {
+	const size_t length = 8 << 20;
+	struct shared *shared = memory(sizeof *shared, 0);
+	unsigned char *ours = memory(length, 0), *image = malloc(length);
+	paint(image, length, 7);
+	pid_t child = peer(shared, length, 0, job, NULL);
+	int device = join(job);
+	await(shared);
+	segment row = { (uintptr_t)ours, length };
+	struct isthmus_timed call = { .copy = { .segments = (uintptr_t)&row, .count = 1 } };
+	memcpy(call.copy.cookie, shared->cookie[0], ISTHMUS_KEY);
+	printf("parts of a copy, us: pin  map  copy  call\n");
+	for (unsigned small = 0; small < 2; small++) {
+		memset(ours, 0, length);
+		call.copy.flags = small ? ISTHMUS_COPY_SMALL_MAPPINGS : 0;
+		double begun = now();
+		GIVES(ioctl(device, ISTHMUS_IOC_TIMED, &call), 0);
+		double took = now() - begun, pin = 1e-9 * (double)call.pin_ns, map = 1e-9 * (double)call.map_ns, moved = 1e-9 * (double)call.copy_ns;
+		CHECK(call.copy.done == length && !memcmp(ours, image, length), "small mappings %u", small);
+		CHECK(pin > 0 && map > 0 && moved > 0 && pin + map + moved <= took, "%g + %g + %g of %g", pin, map, moved, took);
+		printf("%s  %.0f  %.0f  %.0f  %.0f\n", small ? "4K-mappings" : "huge-mappings", pin * 1e6, map * 1e6, moved * 1e6, took * 1e6);
+	}
+	call.copy.flags = ISTHMUS_COPY_THREAD;
+	call.copy.status = (uintptr_t)ours;
+	GIVES(ioctl(device, ISTHMUS_IOC_TIMED, &call), EINVAL);
+	end(child);
+}
+
 /* Copies that are made later go on while we compute, and many at a time. */
 static void later(void) {
 	const size_t length = 4 << 20;
@@ -625,9 +654,10 @@ static void fuzz(unsigned seed) {
 			struct isthmus_retire retire;
 			struct isthmus_copy copy;
 			struct isthmus_usage usage;
-			uint64_t words[8];
+			struct isthmus_timed timed;
+			uint64_t words[sizeof(struct isthmus_timed) / 8];
 		} call;
-		for (int at = 0; at < 8; at++)
+		for (size_t at = 0; at < sizeof call / 8; at++)
 			call.words[at] = word();
 		for (int at = 0; at < 8; at++)
 			((segment *)heap)[next() % 1000] = (segment){ word(), next() % 4 ? next() % 100000 : word() };
@@ -650,7 +680,7 @@ static void fuzz(unsigned seed) {
 			memcpy(call.retire.cookie, cookies[known], ISTHMUS_KEY);
 			break;
 		case 5: case 6:
-			command = ISTHMUS_IOC_COPY;
+			command = next() % 4 ? ISTHMUS_IOC_COPY : ISTHMUS_IOC_TIMED;
 			if (next() % 8)
 				memcpy(call.copy.cookie, cookies[known], ISTHMUS_KEY);
 			if (next() % 4) {
@@ -700,6 +730,7 @@ int main(int argc, char **argv) {
 	else if (!strcmp(name, "limits")) limits();
 	else if (!strcmp(name, "huge")) huge();
 	else if (!strcmp(name, "later")) later();
+	else if (!strcmp(name, "timed")) timed();
 	else if (!strcmp(name, "killed")) killed(seed);
 	else if (!strcmp(name, "fuzz")) fuzz(seed);
 	else if (!strcmp(name, "hold")) hold();

@@ -133,6 +133,8 @@ pub fn into(prefix: &Path) -> Result<()> {
     for source in files(&root().join("bench"))? {
         copy(&source, &bench.join(source.file_name().context("a file has a name")?))?;
     }
+    // One of them calls the kernel module.
+    copy(&root().join("kmod/isthmus_uapi.h"), &bench.join("isthmus_uapi.h"))?;
     fortran::modules(prefix)?;
     documents::install(prefix)
 }

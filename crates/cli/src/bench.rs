@@ -106,6 +106,12 @@ struct Options {
     /// (isthmus-NAME.html, unless --html says otherwise); `all`: every paper
     #[arg(long, value_name = "NAME")]
     paper: Option<paper::Name>,
+    /// Of --paper these figures only, by number: 6, or Table 2
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', requires = "paper")]
+    figures: Vec<String>,
+    /// Take programs that DIR has, each named as its source without .c, rather than compile them: for a machine without a compiler
+    #[arg(long, value_name = "DIR", global = true)]
+    programs: Option<PathBuf>,
     /// Divide so many minutes over the figures of --paper; what does not fit is named on the pages
     #[arg(long, value_name = "N", requires = "paper", conflicts_with_all = ["seconds", "launches", "quick"], value_parser = seconds)]
     minutes: Option<f64>,
@@ -375,7 +381,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
             named.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
         }
     };
-    let mut workshop = Workshop::new(&prefix, &cpus)?;
+    let mut workshop = Workshop::new(&prefix, &cpus, options.programs.clone())?;
     if let Some(folder) = &options.npb {
         workshop.open_npb(folder, &prefix)?;
     }
@@ -420,6 +426,19 @@ fn run_papers(
         ranks: options.ranks,
         is_timed: options.minutes.is_some(),
     });
+    if !options.figures.is_empty() {
+        for paper in &mut papers {
+            paper
+                .figures
+                .retain(|figure| options.figures.iter().any(|number| figure.has_number(number)));
+        }
+        papers.retain(|paper| !paper.figures.is_empty());
+        ensure!(
+            !papers.is_empty(),
+            "--figures {}: no figure or table has such a number",
+            options.figures.join(",")
+        );
+    }
     for figure in papers.iter_mut().flat_map(|paper| &mut paper.figures) {
         let experiments = std::mem::take(&mut figure.experiments).into_iter();
         figure.experiments = experiments.map(|experiment| options.apply(experiment)).collect();

@@ -221,10 +221,12 @@ pub fn protocols(ranks: Option<u64>) -> ExitCode {
     if let Err(error) = kmod::Device::open(kmod::DEVICE, [0; 16]) {
         println!("kmod, our kernel module, which copies as cma does where it is loaded, is not there: {error}");
     } else {
-        println!("kmod, our kernel module, is loaded, and copies where the table says cma.");
+        println!(
+            "kmod, our kernel module, is loaded, and copies where the table says cma; kmod_thread and kmod_dma copy while the rank goes on."
+        );
     }
     println!(
-        "DMAmin, half of the last cache divided by its CPUs, is {} here: from there on a helper thread copies, if asked to (ISTHMUS_HELPER=1).",
+        "DMAmin, half of the last cache divided by its CPUs, is {} here: from there on a helper thread copies, if asked to (ISTHMUS_HELPER=1), or a DMA engine, by the module.",
         show::bytes(helper::dma_min())
     );
     match vmsplice::is_a_copy() {

@@ -58,7 +58,7 @@ enum Command {
         json: bool,
     },
     /// Measure, beside the floors of this machine and other MPI libraries
-    Bench(bench::Arguments),
+    Bench(Box<bench::Arguments>),
     /// Measure each algorithm of each collective on this machine, and make rules of what is faster than the choice
     Tune(bench::tune::Arguments),
     /// Make the Fortran modules mpi and mpi_f08 for a compiler

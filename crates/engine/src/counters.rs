@@ -90,9 +90,11 @@ table! {
     BLOCK_BYTES = "block_bytes", "Bytes of these messages.";
     UNEXPECTED = "unexpected", "Messages that arrived before their receive was posted.";
     CMA_BYTES = "cma_bytes", "Bytes copied by process_vm_readv.";
-    KMOD_BYTES = "kmod_bytes", "Bytes copied by our kernel module.";
+    KMOD_BYTES = "kmod_bytes", "Bytes copied by our kernel module while this rank waited for it.";
+    KMOD_THREAD_BYTES = "kmod_thread_bytes", "Bytes copied by a thread of our kernel module while this rank went on.";
+    KMOD_DMA_BYTES = "kmod_dma_bytes", "Bytes copied by a DMA engine, or the module's channel that stands for one, while this rank went on.";
     SINGLE_COPIES = "single_copies", "Times the kernel was asked to copy a message, or a part of it, from or to a peer's own memory.";
-    HELPED = "helped", "Messages that the helper thread copied.";
+    HELPED = "helped", "Messages that the helper thread, or our kernel module while this rank went on, copied.";
     VMSPLICE_BYTES = "vmsplice_bytes", "Bytes that came here as pages attached to a pipe.";
     WRITEV_BYTES = "writev_bytes", "Bytes that came here through a pipe by two copies.";
     LOOPBACK_BYTES = "loopback_bytes", "Bytes that came here through a socket of this host.";

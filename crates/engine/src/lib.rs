@@ -29,6 +29,7 @@ pub mod rules;
 pub mod tunables;
 mod types;
 pub mod warning;
+mod watches;
 mod way;
 
 use engine::{ENGINE, Engine};
@@ -63,11 +64,12 @@ pub use membership::pmi::abort_by_launcher;
 pub use memory::staging::{LONGEST, Staged, copy_for_others, copy_from_others, copy_past_caches};
 pub use progress::gate::{Entered, Guarded, allow_threads, allows_threads, enter};
 pub use progress::thread::ProgressThread;
-pub use progress::wait::{Watch, ring, wait_until};
+pub use progress::wait::{ring, wait_until};
 pub use protocol::choice::price::{single_copies_pay, single_copies_pay_beyond_caches, single_copy_price};
 pub use protocol::choice::remote::Remote;
 pub use protocol::choice::select::passes_caches;
 pub use types::{Arrival, ContextId, MessageId, Mode, OpId, Outcome, Peer, Posting, World};
+pub use watches::Watch;
 
 /// How places of bytes are told: see [`Scattered::with_layout`].
 pub mod layout {

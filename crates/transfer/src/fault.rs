@@ -28,6 +28,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use isthmus_os::{errno, process, signal};
 
+use crate::kmod::Pending;
 use crate::layout::Layout;
 use crate::stream::{Drain, Feed};
 use crate::transfer::{Direction, Interrupted, Transfer};
@@ -347,6 +348,20 @@ impl<T: Transfer> Transfer for Fault<T> {
         self.planned(Direction::Push, range, |part| unsafe {
             self.inner.push(local, remote, part)
         })
+    }
+
+    /// What a fault strikes was begun, is waited for, and counts as not copied.
+    unsafe fn pull_later(
+        &self,
+        remote: &Layout<'_>,
+        local: &Layout<'_>,
+        range: Range<u64>,
+    ) -> Option<Result<Pending, Interrupted>> {
+        let nothing = range.start..range.start;
+        // SAFETY: the caller's promise.
+        let begun = unsafe { self.inner.pull_later(remote, local, range) }?;
+        let struck = || self.planned(Direction::Pull, nothing, |_| Ok(()));
+        Some(begun.and_then(|pending| struck().map(|()| pending)))
     }
 }
 

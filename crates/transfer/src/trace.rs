@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use isthmus_os::clock;
 
+use crate::kmod::Pending;
 use crate::layout::Layout;
 use crate::stream::{Drain, Feed};
 use crate::transfer::{Direction, Interrupted, Shape, Transfer};
@@ -133,6 +134,17 @@ impl<T: Transfer> Transfer for Trace<T> {
         self.timed(Direction::Push, shape, || unsafe {
             self.inner.push(local, remote, range)
         })
+    }
+
+    /// What begins it tells of its end.
+    unsafe fn pull_later(
+        &self,
+        remote: &Layout<'_>,
+        local: &Layout<'_>,
+        range: Range<u64>,
+    ) -> Option<Result<Pending, Interrupted>> {
+        // SAFETY: the caller's promise.
+        unsafe { self.inner.pull_later(remote, local, range) }
     }
 }
 

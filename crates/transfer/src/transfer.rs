@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use isthmus_os::{Error, errno};
 
+use crate::kmod::Pending;
 use crate::layout::Layout;
 
 /// One way of moving bytes between this process and one peer.
@@ -39,6 +40,23 @@ pub trait Transfer: Debug + Send + Sync {
     /// The bytes of `local` within the range must be readable. The peer must have given its bytes within the range to
     /// us until we tell it that we are done: they are written.
     unsafe fn push(&self, local: &Layout<'_>, remote: &Layout<'_>, range: Range<u64>) -> Result<(), Interrupted>;
+
+    /// Begin to copy `range` from the peer, as much of its beginning as can be begun at once, by something that copies while the caller goes on.
+    /// `None`: the mechanism has no such thing. Does not wait.
+    ///
+    /// # Errors
+    /// Why nothing was begun.
+    ///
+    /// # Safety
+    /// As for [`Self::pull`], until the copy [is over](Pending::poll).
+    unsafe fn pull_later(
+        &self,
+        _remote: &Layout<'_>,
+        _local: &Layout<'_>,
+        _range: Range<u64>,
+    ) -> Option<Result<Pending, Interrupted>> {
+        None
+    }
 }
 
 impl<T: Transfer + ?Sized> Transfer for &T {
@@ -54,6 +72,16 @@ impl<T: Transfer + ?Sized> Transfer for &T {
     unsafe fn push(&self, local: &Layout<'_>, remote: &Layout<'_>, range: Range<u64>) -> Result<(), Interrupted> {
         // SAFETY: the caller's promise.
         unsafe { (**self).push(local, remote, range) }
+    }
+
+    unsafe fn pull_later(
+        &self,
+        remote: &Layout<'_>,
+        local: &Layout<'_>,
+        range: Range<u64>,
+    ) -> Option<Result<Pending, Interrupted>> {
+        // SAFETY: the caller's promise.
+        unsafe { (**self).pull_later(remote, local, range) }
     }
 }
 

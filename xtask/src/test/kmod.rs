@@ -17,16 +17,25 @@ use crate::process::{cargo, quiet, root, target};
 use crate::tools::{self, Tool};
 
 const BUILD: Duration = Duration::from_secs(900);
-/// A minute on a machine with nothing else to do.
-const KMOD: Duration = Duration::from_secs(400);
+/// Three minutes on a machine with nothing else to do.
+const KMOD: Duration = Duration::from_secs(900);
 
 /// Programs of several ranks that run over the module, with their ranks.
 const PROGRAMS: [(&str, u32); 2] = [("large_messages", 2), ("point_to_point", 2)];
 
 /// What of `kmod/test/kit.c` runs, in this order.
-const CHECKS: [&str; 9] = [
-    "versions", "basic", "descend", "users", "limits", "later", "huge", "killed", "fuzz",
+const CHECKS: [&str; 10] = [
+    "versions", "basic", "descend", "users", "limits", "later", "huge", "killed", "fuzz", "timed",
 ];
+
+/// Names of copies that are made while the rank goes on.
+const LATER: [&str; 2] = ["kmod_thread", "kmod_dma"];
+
+/// Papers of which a page is made in the machine.
+const PAGES: [&str; 2] = ["nemesis", "limic"];
+
+/// Programs of `bench/` that these pages need.
+const MEASURING: [&str; 4] = ["pingpong", "bandwidth", "collectives", "breakdown"];
 
 /// Build all that is needed, start the machine, look at what it says.
 pub fn run(suite: &mut Suite, prefix: &Path) {
@@ -53,6 +62,11 @@ pub fn run(suite: &mut Suite, prefix: &Path) {
         });
     }
     suite.step("  in it: its kernel complains of nothing", || complaints(&said));
+    for name in PAGES {
+        suite.step(&format!("  in it: the page of {name} has its numbers"), || {
+            page(name, &said)
+        });
+    }
     for line in said.lines().filter(|line| line.contains("KMOD table ")) {
         println!("    {}", line.trim_end().replace("KMOD table ", ""));
     }
@@ -70,8 +84,40 @@ fn expected() -> Vec<String> {
     ];
     checks
         .chain(programs)
+        .chain(LATER.iter().flat_map(|by| {
+            ["large_messages by", "overlap by", "faults of", "death under"].map(|what| format!("{what} {by}"))
+        }))
+        .chain(PAGES.iter().map(|name| format!("page of {name}")))
         .chain(others.into_iter().map(str::to_owned))
         .collect()
+}
+
+/// The page that the machine made, kept in target/kmod: it has lines of the module, and no hole.
+fn page(name: &str, said: &str) -> Result<()> {
+    let mark = format!("KMOD page {name} ");
+    let lines = said
+        .lines()
+        .filter_map(|line| Some(line.split_once(&mark)?.1.trim_end_matches('\r')));
+    let page: Vec<&str> = lines.collect();
+    let page = page.join("\n");
+    let file = target().join(format!("kmod/{name}.html"));
+    std::fs::write(&file, &page).with_context(|| format!("cannot write {}", file.display()))?;
+    println!("    {}", file.display());
+    let lines: &[&str] = match name {
+        "nemesis" => &["kmod_thread", "kmod_dma"],
+        _ => &[
+            "LiMIC2, huge pages",
+            "enhanced LiMIC2",
+            "pages of 4 KiB, a mapping each",
+        ],
+    };
+    for part in lines.iter().chain(&["</html>", "reproduced"]) {
+        ensure!(page.contains(part), "{}: no {part}", file.display());
+    }
+    for hole in ["class=\"hole\"", "Cannot be measured here", "no numbers in this run"] {
+        ensure!(!page.contains(hole), "{}: {hole}", file.display());
+    }
+    Ok(())
 }
 
 /// Of words that a sick kernel says.
@@ -154,9 +200,24 @@ fn start(kernel: &Kernel, prefix: &Path) -> Result<String> {
         archive.copy(&format!("bin/{program}"), &built)?;
         dynamic.push(built);
     }
-    let mpiexec = stripped(&prefix.join("bin/mpiexec"), &folder)?;
-    archive.copy("isthmus/bin/mpiexec", &mpiexec)?;
-    dynamic.push(mpiexec);
+    let sources = MEASURING.map(|name| (format!("programs/{name}"), format!("bench/{name}.c")));
+    let overlap = ("bin/overlap".to_owned(), "kmod/test/overlap.c".to_owned());
+    for (place, source) in sources.into_iter().chain([overlap]) {
+        let built = folder.join(place.replace('/', "-"));
+        let mut mpicc = Command::new(prefix.join("bin/mpicc"));
+        mpicc.args(["-O2", "-pthread", "-o"]).arg(&built);
+        quiet(mpicc.arg(root().join(source)).arg("-lm"), BUILD)?;
+        archive.copy(&place, &built)?;
+        dynamic.push(built);
+    }
+    // Its programs are made already.
+    archive.file("isthmus/share/isthmus/bench/none", b"", false);
+    for program in ["mpiexec", "isthmus"] {
+        let program = stripped(&prefix.join("bin").join(program), &folder)?;
+        let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        archive.copy(&format!("isthmus/bin/{name}"), &program)?;
+        dynamic.push(program);
+    }
     for library in ["libisthmus.so.0", "libmpi_abi.so.1", "libmpi.so.12"] {
         let library = stripped(&prefix.join("lib").join(library), &folder)?;
         let name = library.file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -8,12 +8,14 @@ pub const LEAST: f64 = 0.95;
 const SPARSE: f64 = 65536.0;
 
 /// The counters of bytes that a program prints (bench/mpi_measure.h).
-const COUNTERS: [&str; 10] = [
+const COUNTERS: [&str; 12] = [
     "eager_bytes",
     "block_bytes",
     "ring_bytes",
     "cma_bytes",
     "kmod_bytes",
+    "kmod_thread_bytes",
+    "kmod_dma_bytes",
     "vmsplice_bytes",
     "writev_bytes",
     "loopback_bytes",

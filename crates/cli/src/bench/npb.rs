@@ -116,8 +116,9 @@ impl Npb {
     pub fn result(cell: &str, finished: &Finished) -> Result<String> {
         let (kernel, class) = cell.split_once(':').context("a cell is KERNEL:CLASS")?;
         let said = |name: &str| {
-            let line = finished.lines().find(|line| line.trim_start().starts_with(name));
-            line.and_then(|line| Some(line.split_once('=')?.1.trim().to_owned()))
+            // LU, BT and SP say `Verification being performed` before.
+            let mut lines = finished.lines().filter(|line| line.trim_start().starts_with(name));
+            lines.find_map(|line| Some(line.split_once('=')?.1.trim().to_owned()))
         };
         let verified = said("Verification").context("it does not say whether its result is right")?;
         ensure!(verified == "SUCCESSFUL", "its verification is {verified}");
@@ -191,6 +192,8 @@ mod tests {
         );
         assert!(Npb::result("ft:A", &Finished::of(&SAID.replace("SUCCESSFUL", "UNSUCCESSFUL"))).is_err());
         assert!(Npb::result("ft:A", &Finished::of("")).is_err());
+        let before = format!(" Verification being performed for class A\n{SAID}");
+        assert!(Npb::result("lu:A", &Finished::of(&before)).is_ok());
         Ok(())
     }
 

@@ -77,7 +77,7 @@ struct Times {
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     interrupt::take_note();
     let prefix = Prefix::own()?;
-    let workshop = Workshop::new(&prefix, &super::order(None)?)?;
+    let workshop = Workshop::new(&prefix, &super::order(None)?, None)?;
     if arguments.mechanisms {
         let text = mechanisms::run(&prefix, &workshop, arguments.quick)?;
         return output(arguments, text);

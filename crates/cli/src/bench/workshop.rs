@@ -24,6 +24,8 @@ type Compilation = (String, PathBuf, &'static [&'static str]);
 pub struct Workshop {
     directory: PathBuf,
     sources: PathBuf,
+    /// Programs that need not be compiled.
+    made: Option<PathBuf>,
     mpicc: PathBuf,
     cpus: String,
     compiled: RefCell<HashMap<Compilation, PathBuf>>,
@@ -33,8 +35,8 @@ pub struct Workshop {
 }
 
 impl Workshop {
-    /// A new one. Programs bind themselves to `cpus`, rank by rank.
-    pub fn new(prefix: &Prefix, cpus: &str) -> Result<Self> {
+    /// A new one. Programs bind themselves to `cpus`, rank by rank; `made` may have some of them already.
+    pub fn new(prefix: &Prefix, cpus: &str, made: Option<PathBuf>) -> Result<Self> {
         let sources = prefix.bench_sources();
         ensure!(
             sources.is_dir(),
@@ -46,6 +48,7 @@ impl Workshop {
         Ok(Self {
             directory,
             sources,
+            made,
             mpicc: prefix.command("mpicc"),
             cpus: cpus.to_owned(),
             compiled: RefCell::default(),
@@ -177,6 +180,10 @@ impl Workshop {
 
     /// Compile once, with `compiler` and these flags.
     fn compile(&self, program: &str, compiler: &Path, flags: &'static [&'static str]) -> Result<PathBuf> {
+        let made = self.made.as_ref().map(|folder| folder.join(program));
+        if let Some(made) = made.filter(|made| flags.is_empty() && made.is_file()) {
+            return Ok(made);
+        }
         let key = (program.to_owned(), compiler.to_owned(), flags);
         if let Some(path) = self.compiled.borrow().get(&key) {
             return Ok(path.clone());

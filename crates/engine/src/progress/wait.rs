@@ -8,13 +8,10 @@
 //!
 //! Here stands how a thread waits that is the only one inside MPI; how several do, in [`crate::progress::waiters`].
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
-use std::time::Duration;
+use std::sync::atomic::{Ordering, fence};
 
 use isthmus_os::clock;
-use isthmus_shm::backoff::{
-    Backoff, FIRST_WATCHING_SLEEP, LATE_WAKE, LONGEST_SLEEP, LONGEST_WATCHING_SLEEP, Next, UNORDERED_SLEEP,
-};
+use isthmus_shm::backoff::{Backoff, LATE_WAKE, Next, UNORDERED_SLEEP};
 use isthmus_shm::occupancy;
 use isthmus_shm::slot::Cause;
 
@@ -27,42 +24,8 @@ use crate::progress::placement;
 use crate::progress::waiters;
 use crate::progress::wakes::{facts_now, learn_wake, yield_cpu};
 use crate::rma::Progressing;
+use crate::watches::{self, longest_sleep};
 use crate::{ContextId, Entered, Peer, Result, allows_threads, counters, enter};
-
-/// How many watch memory.
-static WATCHES: AtomicU32 = AtomicU32::new(0);
-/// How long the next sleep of those may be.
-static NEXT_SLEEP: AtomicU64 = AtomicU64::new(FIRST_WATCHING_SLEEP.value);
-
-/// As long as there is one, waits look at memory that others may change without ringing the doorbell (a plain store): their sleeps are
-/// short at first, and grow to 5 ms.
-#[derive(Debug)]
-pub struct Watch(());
-
-impl Watch {
-    /// From now on.
-    pub fn begin() -> Self {
-        WATCHES.fetch_add(1, Ordering::Relaxed);
-        NEXT_SLEEP.store(FIRST_WATCHING_SLEEP.value, Ordering::Relaxed);
-        Self(())
-    }
-}
-
-impl Drop for Watch {
-    fn drop(&mut self) {
-        WATCHES.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// How long the sleep that begins now may be.
-pub(crate) fn longest_sleep() -> Duration {
-    if WATCHES.load(Ordering::Relaxed) == 0 {
-        return LONGEST_SLEEP.time();
-    }
-    let now = NEXT_SLEEP.load(Ordering::Relaxed);
-    NEXT_SLEEP.store((now * 2).min(LONGEST_WATCHING_SLEEP.value), Ordering::Relaxed);
-    Duration::from_micros(now)
-}
 
 /// Enter, and [wait](Entered::wait). Blocks.
 pub fn wait_until<T: Send>(ready: impl FnMut(&mut Entered) -> Option<T> + Send) -> Result<T> {
@@ -297,7 +260,7 @@ fn sleep<T>(
         learn_wake(took);
     }
     match backoff {
-        _ if slept.timed_out && inside.engine().has_work() => counters::LOST_WAKES.add(1),
+        _ if slept.timed_out && !watches::are_there() && inside.engine().has_work() => counters::LOST_WAKES.add(1),
         Some(backoff) if !slept.timed_out => backoff.on_wake(),
         _ => {}
     }

@@ -28,9 +28,10 @@ use crate::progress::few_awake;
 use crate::progress::first_frames;
 use crate::progress::gate;
 use crate::progress::placement;
-use crate::progress::wait::{longest_sleep, step};
+use crate::progress::wait::step;
 use crate::progress::wakes::{self, yield_cpu};
 use crate::rma::Progressing;
+use crate::watches::{self, longest_sleep};
 use crate::{Entered, Guarded, counters};
 
 /// Sees whether what a thread waits for has come, and takes it.
@@ -362,7 +363,7 @@ fn rest(inside: &mut Entered, look: Look<'_>) -> bool {
         let engine = inside.engine();
         launcher::check_lifeline(engine.membership.lifeline(), engine.me);
         // In this order: once the bell has been rung, the thread that it woke is on its way.
-        if nobody_polls && engine.has_work() && bell.is_armed() {
+        if nobody_polls && !watches::are_there() && engine.has_work() && bell.is_armed() {
             counters::LOST_WAKES.add(1);
         }
     }

@@ -9,6 +9,7 @@ use std::ops::Range;
 use isthmus_os::{Error as OsError, errno};
 use isthmus_shm::{Place, Segment};
 use isthmus_transfer::cma::Refusal;
+use isthmus_transfer::kmod::Pending;
 use isthmus_transfer::{Cause, Direction, Interrupted, Layout, Transfer};
 
 use crate::channel::record::ReadyToSend;
@@ -50,6 +51,28 @@ impl Access {
             self.transfer.pull(&remote, local, range.clone())
         });
         pulled.unwrap_or(Err(NO_LAYOUT))
+    }
+
+    /// Begin to pull, by what copies while this rank goes on. `None`: nothing does.
+    ///
+    /// # Safety
+    /// As for [`Self::pull`], until the copy is over.
+    pub unsafe fn pull_later(
+        self,
+        buffer: Buffer,
+        length: u64,
+        range: Range<u64>,
+    ) -> Option<Result<Pending, Interrupted>> {
+        let remote = Layout::contiguous(self.base, length);
+        // SAFETY: the caller's promise.
+        let begun = buffer.with_layout(length, |local| unsafe {
+            self.transfer.pull_later(&remote, local, range.clone())
+        });
+        let begun = begun.flatten();
+        if begun.is_some() {
+            self.count_copy();
+        }
+        begun
     }
 
     /// # Safety

@@ -2,18 +2,20 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::OnceLock;
+use std::time::Duration;
 
+use isthmus_os::kmod::Later;
 use isthmus_os::xpmem::{self, Device};
-use isthmus_os::{Error, errno, kmod, process};
+use isthmus_os::{Error, clock, errno, kmod, process};
 use isthmus_shm::slot::Identity;
-use isthmus_transfer::Transfer;
 use isthmus_transfer::attached::Xpmem;
 use isthmus_transfer::cma::{Cma, Refusal};
 use isthmus_transfer::fault::Fault;
-use isthmus_transfer::kmod::Kmod;
+use isthmus_transfer::kmod::{Kmod, Options, Pending};
 use isthmus_transfer::mapped::Mapped;
 use isthmus_transfer::stream::{Drain, Feed, Kind};
 use isthmus_transfer::trace::{Event, Trace};
+use isthmus_transfer::{Direction, Interrupted, Shape, Transfer};
 
 use crate::fault::plan;
 use crate::membership::own;
@@ -49,14 +51,17 @@ pub(crate) fn probe(peer: &Identity) -> Result<&'static dyn Transfer, Refusal> {
             for (bytes, word) in cookie.chunks_exact_mut(8).zip(peer.access) {
                 bytes.copy_from_slice(&word.to_ne_bytes());
             }
-            let small = tunables::KMOD.get() == 2;
-            match Kmod::probe(device, cookie, (peer.nonce, peer.nonce_address), peer.pid, small) {
+            let options = Options {
+                small_mappings: tunables::KMOD.get() == 2,
+                later: copied_later().or(device.has_dma_engine().then_some(Later::Dma)),
+            };
+            match Kmod::probe(device, cookie, (peer.nonce, peer.nonce_address), peer.pid, options) {
                 Ok(kmod) => return Ok(keep(kmod)),
-                Err(refusal) if is_named("kmod") => return Err(refusal),
+                Err(refusal) if is_module_named() => return Err(refusal),
                 Err(_) => {}
             }
         }
-        _ if is_named("kmod") => {
+        _ if is_module_named() => {
             return Err(Refusal::Os(Error {
                 call: "open(/dev/isthmus)",
                 errno: errno::ENOENT,
@@ -104,7 +109,7 @@ fn expose(job: [u8; 16]) -> Option<Exposure> {
     match opened {
         Ok((device, cookie)) => Some(Exposure::Module(device, cookie)),
         // Few machines have it.
-        Err(error) if error.errno == errno::ENOENT && !is_named("kmod") => None,
+        Err(error) if error.errno == errno::ENOENT && !is_module_named() => None,
         Err(error) => {
             let cure = match error.errno {
                 errno::ENOENT => "load it (kmod/README.md)",
@@ -113,7 +118,7 @@ fn expose(job: [u8; 16]) -> Option<Exposure> {
                 _ => "see `dmesg`",
             };
             // Named, it is that or two copies.
-            let (instead, or) = match is_named("kmod") {
+            let (instead, or) = match is_module_named() {
                 true => ("large messages take two copies", "another ISTHMUS_MECHANISM"),
                 false => ("cross memory attach is", "ISTHMUS_KMOD=0"),
             };
@@ -142,6 +147,19 @@ fn xpmem() -> Option<Exposure> {
 pub(crate) fn mapped() -> &'static dyn Transfer {
     static MAPPED: OnceLock<&'static dyn Transfer> = OnceLock::new();
     *MAPPED.get_or_init(|| keep(Mapped::new(&REGISTRY)))
+}
+
+/// A copy that began so long ago, as other copies are told of, if they are.
+pub(crate) fn tell_later(pending: &Pending, began: Duration, outcome: Result<(), Interrupted>) {
+    if tunables::TRACE.get() != 0 {
+        tell(&Event {
+            mechanism: pending.name(),
+            direction: Direction::Pull,
+            shape: Shape::contiguous(pending.bytes()),
+            took: clock::now() - began,
+            outcome,
+        });
+    }
 }
 
 fn tell(event: &Event) {
@@ -207,13 +225,15 @@ const fn choice(
     }
 }
 
-const CHOICES: [Choice; 10] = [
+const CHOICES: [Choice; 12] = [
     choice("ring", "ring", Sides::Any, None),
     choice("cma", "cma", Sides::Any, Some("cma")),
     choice("cma_read", "cma", Sides::Receiver, Some("cma")),
     choice("cma_write", "cma", Sides::Sender, Some("cma")),
     choice("cma_both", "cma", Sides::Both, Some("cma")),
     choice("kmod", "cma", Sides::Any, Some("kmod")),
+    choice("kmod_thread", "cma", Sides::Receiver, Some("kmod")),
+    choice("kmod_dma", "cma", Sides::Receiver, Some("kmod")),
     choice("mapped", "mapped", Sides::Any, None),
     choice("vmsplice", "vmsplice", Sides::Any, None),
     choice("writev", "writev", Sides::Any, None),
@@ -248,9 +268,18 @@ pub(crate) fn named() -> Option<Named> {
     })
 }
 
-/// Has the user said so?
-fn is_named(name: &str) -> bool {
-    forced().is_some_and(|choice| choice.name == name)
+/// Is the module to make single copies, and nothing else?
+fn is_module_named() -> bool {
+    forced().is_some_and(|choice| choice.single_copies_by == Some("kmod"))
+}
+
+/// What the user has named that makes the module's copies while the rank goes on.
+pub(crate) fn copied_later() -> Option<Later> {
+    match forced()?.name {
+        "kmod_thread" => Some(Later::Thread),
+        "kmod_dma" => Some(Later::Dma),
+        _ => None,
+    }
 }
 
 /// May large messages go this way?

@@ -22,6 +22,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use isthmus_os::clock;
+use isthmus_os::topology::{Level, Place};
 use isthmus_shm::Offset;
 use isthmus_transfer::Direction;
 use isthmus_transfer::copy::Copying;
@@ -280,6 +281,7 @@ impl Engine {
             is_mapped: &|| mapped.is_some(),
             can_copy: single.is_some(),
             streams: self.open_streams(peer),
+            is_apart: single.is_none() && self.is_apart(peer),
             measured: tuning::preferred(length),
             ..Message::announced(length)
         };
@@ -306,6 +308,19 @@ impl Engine {
             By::Push => Some(Taken::Pushed(way)),
             _ => None,
         }
+    }
+
+    /// Do this rank and the peer run on CPUs that have no cache in common, as far as both are bound to some?
+    fn is_apart(&self, peer: u32) -> bool {
+        let place = |rank: u32| {
+            let identity = self.segment.slot(rank).identity();
+            identity.map_or(Place::default(), |identity| Place::from_bits(identity.place))
+        };
+        let (own, theirs) = (place(self.me), place(peer));
+        let mut units = [Level::Package, Level::L3]
+            .into_iter()
+            .map(|level| own.unit(level).zip(theirs.unit(level)));
+        units.any(|units| units.is_some_and(|(own, theirs)| own != theirs))
     }
 
     /// As [`Self::way`], of a message that is not in a row at one end: that end is local to the copying side.

@@ -14,7 +14,9 @@ use crate::memory::payload::Payload;
 use crate::ops::Stage;
 use crate::protocol::blocks::InBlock;
 use crate::protocol::choice::protocols::{self, By};
+use crate::protocol::mechanism;
 use crate::types::{ContextId, Mode, Outcome, Posting};
+use crate::way::Way;
 use crate::{Result, counters};
 
 impl Engine {
@@ -170,9 +172,10 @@ impl Engine {
         })
     }
 
-    /// Copy a short message to where its receiver finds it with the descriptor: the flag that says so.
+    /// Copy a short message to where its receiver finds it with the descriptor: the flag that says so. Not if the user has named another way.
     fn put_beside(&self, descriptor: Offset, to: u32, message: Message) -> u32 {
-        if message.length as u64 > self.memory.arena.room_beside(descriptor) || self.channels.is_remote(to) {
+        let fits = message.length as u64 <= self.memory.arena.room_beside(descriptor);
+        if !fits || self.channels.is_remote(to) || !mechanism::is_open(Way::Mapped) {
             return 0;
         }
         let Some(at) = arena::beside(self.segment, descriptor, message.length as u64) else {

@@ -16,11 +16,47 @@ run() {
     fi
 }
 
-# A program of several ranks, and nothing but the module carries its large messages.
+# A program of several ranks, and nothing but the module, as it is named, carries its large messages.
 ranks() {
-    ISTHMUS_MECHANISM=kmod ISTHMUS_TRACE=1 mpiexec -n "$2" "/bin/$1" > /tmp/out 2>&1 &&
-        grep -q ': kmod Pull' /tmp/out && ! grep -v ' bytes took .*: done$' /tmp/out | grep -q '^isthmus:' && return 0
+    ISTHMUS_MECHANISM=$3 ISTHMUS_TRACE=1 mpiexec -n "$2" "/bin/$1" > /tmp/out 2>&1 &&
+        grep -q ": $3 Pull" /tmp/out && ! grep -v ' bytes took .*: done$' /tmp/out | grep -q '^isthmus:' && return 0
     sed 's/^/KMOD said /' /tmp/out | grep -v ': done$'
+    return 1
+}
+
+# Copies go on while their rank is outside of MPI, and its tests find the end.
+overlaps() {
+    ISTHMUS_MECHANISM=$1 mpiexec -n 2 /bin/overlap "$1_bytes" > /tmp/out 2>&1 && return 0
+    cat /tmp/out
+    return 1
+}
+
+# Where a copy fails the rest of the message comes by another way.
+faulted() {
+    ISTHMUS_MECHANISM=$1 ISTHMUS_TRACE=1 ISTHMUS_FAULT="$2" mpiexec -n 2 /bin/large_messages > /tmp/out 2>&1 &&
+        grep -q 'injected fault' /tmp/out && return 0
+    sed 's/^/KMOD said /' /tmp/out | grep -v ': done$'
+    return 1
+}
+
+# A rank that is killed while the module copies for it ends the job.
+ended() {
+    ISTHMUS_MECHANISM=$1 ISTHMUS_FAULT=pull:KILL:after=9:rank=1 mpiexec -n 2 /bin/large_messages > /tmp/out 2>&1
+    [ $? != 0 ] && grep -q 'signal 9' /tmp/out && return 0
+    cat /tmp/out
+    return 1
+}
+
+# A page of a paper, of what this machine has: programs are made already.
+page() {
+    paper=$1
+    shift
+    if isthmus bench --paper "$paper" --launches 3 --programs /programs --html /tmp/page.html --summary /tmp/verdicts "$@" > /tmp/out 2>&1; then
+        sed "s/^/KMOD page $paper /" /tmp/page.html
+        grep '^| ' /tmp/verdicts | grep -v 'cannot be shown' | sed 's/^/KMOD table /'
+        return 0
+    fi
+    sed 's/^/KMOD said /' /tmp/out
     return 1
 }
 
@@ -72,14 +108,26 @@ sed 's/^/KMOD table /' /tmp/huge
 run huge [ $code = 0 ]
 run killed kit killed 1
 run fuzz kit fuzz 1
+kit timed > /tmp/timed
+code=$?
+sed 's/^/KMOD table /' /tmp/timed
+run timed [ $code = 0 ]
 for program in large_messages point_to_point; do
-    run $program ranks $program 2
+    run $program ranks $program 2 kmod
+done
+for by in kmod_thread kmod_dma; do
+    run "large_messages by $by" ranks large_messages 2 $by
+    run "overlap by $by" overlaps $by
+    run "faults of $by" faulted $by pull:EFAULT:after=3:times=2
+    run "death under $by" ended $by
 done
 conformance --test-threads=2 > /tmp/out 2>&1
 code=$?
 [ $code = 0 ] || cat /tmp/out
 grep -q 'not tried' /tmp/out && code=1
 run conformance [ $code = 0 ]
+run "page of nemesis" page nemesis --figures 6 --seconds 1
+run "page of limic" page limic --seconds 0.5
 run "unload while open" held
 run "unload under a program" under
 run "no permission" closed

@@ -62,6 +62,31 @@ pub const LOOPBACK: Way = message(
 /// The kernel module.
 pub const KMOD: Way = message("kmod", &[("ISTHMUS_MECHANISM", "kmod"), EAGER], &["kmod_bytes"]);
 
+/// The same by a thread of the kernel, which progress polls.
+pub const KMOD_THREAD: Way = message(
+    "kmod_thread",
+    &[("ISTHMUS_MECHANISM", "kmod_thread"), EAGER],
+    &["kmod_thread_bytes"],
+);
+/// The same by a DMA engine, or the channel that stands for one.
+pub const KMOD_DMA: Way = message(
+    "kmod_dma",
+    &[("ISTHMUS_MECHANISM", "kmod_dma"), EAGER],
+    &["kmod_dma_bytes"],
+);
+/// [`LOOPBACK`] at every size: each message is announced, and goes through the socket.
+pub const LOOPBACK_ALWAYS: Way = Way {
+    carried: Carried {
+        eager: 0,
+        by: &["loopback_bytes"],
+    },
+    ..message(
+        "loopback",
+        &[("ISTHMUS_MECHANISM", "loopback"), ("ISTHMUS_EAGER_LIMIT", "0")],
+        &[],
+    )
+};
+
 /// Collectives by messages: from the third call of a communicator on they would go through memory that all ranks map, whatever mechanism is
 /// named for messages.
 const BY_MESSAGES: (&str, &str) = (
@@ -130,35 +155,53 @@ pub const DIRECT: Way = Way {
     },
 };
 
-/// CMA with the program's memory in pages of 4 KiB, and in huge ones where it can be.
-pub const SMALL_PAGES: Way = pages("pages of 4 KiB", "0");
-/// As [`SMALL_PAGES`].
-pub const HUGE_PAGES: Way = pages("huge pages", "1");
+const ON_SMALL_PAGES: (&str, &str) = ("GLIBC_TUNABLES", "glibc.malloc.hugetlb=0");
+const ON_HUGE_PAGES: (&str, &str) = ("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1");
+const BY_CMA: (&str, &str) = ("ISTHMUS_MECHANISM", "cma_read");
+const BY_MODULE: (&str, &str) = ("ISTHMUS_MECHANISM", "kmod");
+/// A mapping for each 4 KiB, as LiMIC2 made them before.
+const SMALL_MAPPINGS: (&str, &str) = ("ISTHMUS_KMOD", "2");
 
-const fn pages(name: &'static str, setting: &'static str) -> Way {
-    let environment: Environment = match setting.as_bytes() {
-        b"0" => &[
-            ("GLIBC_TUNABLES", "glibc.malloc.hugetlb=0"),
-            ("ISTHMUS_MECHANISM", "cma_read"),
-            EAGER,
-            BY_MESSAGES,
-        ],
-        _ => &[
-            ("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"),
-            ("ISTHMUS_MECHANISM", "cma_read"),
-            EAGER,
-            BY_MESSAGES,
-        ],
-    };
-    message(name, environment, &["cma_bytes"])
+/// CMA with the program's memory in pages of 4 KiB.
+pub const SMALL_PAGES: Way = message(
+    "pages of 4 KiB",
+    &[ON_SMALL_PAGES, BY_CMA, EAGER, BY_MESSAGES],
+    &["cma_bytes"],
+);
+/// The same in huge pages, where it can be.
+pub const HUGE_PAGES: Way = message(
+    "huge pages",
+    &[ON_HUGE_PAGES, BY_CMA, EAGER, BY_MESSAGES],
+    &["cma_bytes"],
+);
+/// The module as LiMIC2 was, with the program's memory in pages of 4 KiB.
+pub const LIMIC_SMALL_PAGES: Way = message(
+    "LiMIC2, pages of 4 KiB",
+    &[ON_SMALL_PAGES, BY_MODULE, SMALL_MAPPINGS, EAGER, BY_MESSAGES],
+    &["kmod_bytes"],
+);
+/// The same in huge pages.
+pub const LIMIC_HUGE_PAGES: Way = message(
+    "LiMIC2, huge pages",
+    &[ON_HUGE_PAGES, BY_MODULE, SMALL_MAPPINGS, EAGER, BY_MESSAGES],
+    &["kmod_bytes"],
+);
+/// With a mapping for each huge page.
+pub const LIMIC_ENHANCED: Way = message(
+    "enhanced LiMIC2, huge pages",
+    &[ON_HUGE_PAGES, BY_MODULE, EAGER, BY_MESSAGES],
+    &["kmod_bytes"],
+);
+
+/// Has this machine the kernel module?
+pub fn has_module() -> bool {
+    let device = isthmus_os::kmod::DEVICE.to_str();
+    device.is_ok_and(|device| std::path::Path::new(device).exists())
 }
 
 /// These ways, and the kernel module where the machine has it.
 pub fn and_module(ways: &[Way], module: Way) -> Vec<Way> {
-    let has_module = isthmus_os::kmod::DEVICE
-        .to_str()
-        .is_ok_and(|device| std::path::Path::new(device).exists());
-    ways.iter().copied().chain(has_module.then_some(module)).collect()
+    ways.iter().copied().chain(has_module().then_some(module)).collect()
 }
 
 /// One program by each of these ways. `kind` is put before the sizes where the program does several things.
@@ -259,12 +302,24 @@ pub fn nas(name: &str, ways: &[Way], usual_ranks: u32, nas: Nas) -> Experiment {
     }
 }
 
+/// Of NAS kernels these only.
+pub fn nas_of(mut experiment: Experiment, kernels: &[&str]) -> Experiment {
+    for run in &mut experiment.runs {
+        run.cells
+            .retain(|cell| kernels.iter().any(|kernel| cell.split(':').next() == Some(kernel)));
+    }
+    experiment
+}
+
 /// The row of an operation with so many bytes.
 pub const fn misses_row(is_alltoall: bool, bytes: u64) -> u64 {
     (is_alltoall as u64) << 32 | bytes
 }
 
-/// Lines that all ranks together miss in an operation, by a simulator (bench/misses.c).
+/// The rows of IS from class A on.
+pub const SORTING: (u64, u64) = (2 << 32 | 2, 3 << 32);
+
+/// Lines that all ranks together miss in an operation, by a simulator (bench/misses.c), which sees copies in user space only.
 pub fn misses(name: &str, ranks: u32, cells: &str) -> Experiment {
     /// One copy in user space.
     const SINGLE: Way = pairwise(
@@ -272,7 +327,12 @@ pub fn misses(name: &str, ranks: u32, cells: &str) -> Experiment {
         &[("ISTHMUS_MECHANISM", "mapped"), SHORT_EAGER, BY_MESSAGES],
         &["mapped_bytes"],
     );
-    let mut experiment = misses_by(name, &[RING_PAIRWISE, SINGLE], ranks, cells);
+    /// A copy that the simulator does not see.
+    const ENGINE: Way = Way {
+        name: "copy engine",
+        ..CMA_PAIRWISE
+    };
+    let mut experiment = misses_by(name, &[RING_PAIRWISE, SINGLE, ENGINE], ranks, cells);
     experiment.runs[1].options.push("--alloc".to_owned());
     experiment
 }
@@ -289,13 +349,17 @@ pub fn hardware_misses(name: &str, ways: &[Way], ranks: u32, cells: &str) -> Exp
 fn misses_by(name: &str, ways: &[Way], ranks: u32, cells: &str) -> Experiment {
     let cells = cells.split(',').map(str::to_owned).collect();
     Experiment {
-        title: "lines missed in the last-level cache per operation, by all ranks".to_owned(),
+        title: "lines missed in the last-level cache per operation (IS: ten iterations), by all ranks".to_owned(),
         rows: Rows {
             heading: "operation",
             field: "row",
             label: |row| {
-                let operation = if row >> 32 == 0 { "ping-pong" } else { "all-to-all" };
-                format!("{operation} {}", show::bytes(row & 0xffff_ffff))
+                let (operation, of) = (row >> 32, row & 0xffff_ffff);
+                match operation {
+                    0 => format!("ping-pong {}", show::bytes(of)),
+                    1 => format!("all-to-all {}", show::bytes(of)),
+                    _ => format!("IS {}", npb::CLASSES.chars().nth(of as usize).unwrap_or('?')),
+                }
             },
         },
         value: Value::Field("misses"),

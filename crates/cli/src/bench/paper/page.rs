@@ -447,20 +447,34 @@ fn paper_factor(shown: &Shown) -> Option<(&'static str, &'static str, (u64, u64)
 /// The colour of a line is the same on all pages, and distinct also for readers who do not see all colours.
 fn colour(name: &str) -> RGBColor {
     match name {
-        "ring" | "shared memory" | "sendrecv" | "single" | "rendezvous from 8 KiB on" | "toggle" | "pages of 4 KiB" => {
-            RGBColor(60, 60, 70)
-        }
+        "ring"
+        | "shared memory"
+        | "sendrecv"
+        | "single"
+        | "rendezvous from 8 KiB on"
+        | "toggle"
+        | "pages of 4 KiB"
+        | "call" => RGBColor(60, 60, 70),
         "cma_read"
         | "put"
         | "huge pages"
         | "immediate"
         | "2 nodes of 2 ranks"
         | "rendezvous from 256 KiB on"
-        | "adaptive" => RGBColor(0, 90, 200),
-        "chosen" | "by cost" | "always" | "ga-put" | "ga" => RGBColor(0, 150, 110),
-        "loopback" | "network" | "4 nodes of 1 rank" | "armci-put" | "contiguous" => RGBColor(230, 140, 0),
-        "vmsplice" | "get" | "progress-post" => RGBColor(190, 80, 160),
-        "writev" | "armci-get" => RGBColor(200, 60, 40),
+        | "adaptive"
+        | "copy" => RGBColor(0, 90, 200),
+        "chosen" | "by cost" | "always" | "ga-put" | "ga" | "enhanced LiMIC2, huge pages" => RGBColor(0, 150, 110),
+        "loopback"
+        | "network"
+        | "4 nodes of 1 rank"
+        | "armci-put"
+        | "contiguous"
+        | "copy engine"
+        | "kmod_dma"
+        | "LiMIC2, pages of 4 KiB"
+        | "pin" => RGBColor(230, 140, 0),
+        "vmsplice" | "get" | "progress-post" | "LiMIC2, huge pages" | "map" => RGBColor(190, 80, 160),
+        "writev" | "armci-get" | "kmod_thread" => RGBColor(200, 60, 40),
         "cma_write" | "ga-get" => RGBColor(90, 180, 230),
         "cma_both" | "single copy" => RGBColor(120, 120, 30),
         _ => RGBColor(120, 70, 200),

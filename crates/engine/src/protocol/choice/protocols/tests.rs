@@ -339,3 +339,33 @@ fn what_is_closed_is_not_offered() {
         assert!(names(64 << 20, false).contains(&stream) && !names(1 << 10, false).contains(&stream));
     }
 }
+
+/// Where ranks have no cache in common, and the kernel may not copy, vmsplice is tried beside the ring.
+#[test]
+fn vmsplice_is_tried_where_nothing_better_is_there() {
+    let facts = facts(Cpus::Own, false);
+    let open =
+        |message: Message<'_>| -> Vec<&str> { open(&facts, &message).map(|protocol| protocol.mechanism).collect() };
+    let apart = Message {
+        is_apart: true,
+        ..Message::announced(1024 * K)
+    };
+    assert_eq!(open(apart), ["vmsplice", "ring"]);
+    assert_eq!(
+        open(Message {
+            is_apart: false,
+            ..apart
+        }),
+        ["ring"]
+    );
+    let can_copy = open(Message {
+        can_copy: true,
+        ..apart
+    });
+    assert!(
+        !can_copy.contains(&"vmsplice") && can_copy.contains(&"cma"),
+        "{can_copy:?}"
+    );
+    let streams = [false; KINDS];
+    assert_eq!(open(Message { streams, ..apart }), ["ring"]);
+}
