@@ -261,27 +261,37 @@ fn kill_one_rank_in_the_middle_of_anything() -> Result<()> {
     Ok(())
 }
 
-/// With everybody else asleep in a receive.
+/// With everybody else asleep in a receive, or in a wait of a model that cannot go on without one.
 fn kill_one_rank_while_the_others_sleep() -> Result<()> {
-    let running = Run::mpiexec("-n 4")
-        .arg(compile("act")?)
-        .words("all hang")
-        .limit(Duration::from_secs(20))
-        .start()?;
-    within(Duration::from_secs(5), "four ranks", || {
-        children(running.pid()).len() == 4
-    })?;
-    std::thread::sleep(Duration::from_millis(500));
-    signal(children(running.pid())[2], "SEGV");
-    let killed = Instant::now();
-    let run = running.finish()?;
-    ensure!(killed.elapsed() < Duration::from_secs(1), "took {:?}", killed.elapsed());
-    ensure!(
-        run.code == Some(139) && run.err.lines().count() == 1,
-        "{:?}: {}",
-        run.code,
-        run.err
-    );
+    for (program, does) in [
+        (compile("act")?, "all hang"),
+        (compile_in("shmem", "stuck", &["-loshmem"])?, "barrier"),
+        (compile_in("shmem", "stuck", &["-loshmem"])?, "wait"),
+    ] {
+        let running = Run::mpiexec("-n 4")
+            .arg(program)
+            .words(does)
+            .limit(Duration::from_secs(20))
+            .start()?;
+        within(Duration::from_secs(5), "four ranks", || {
+            children(running.pid()).len() == 4
+        })?;
+        std::thread::sleep(Duration::from_millis(500));
+        signal(children(running.pid())[2], "SEGV");
+        let killed = Instant::now();
+        let run = running.finish()?;
+        ensure!(
+            killed.elapsed() < Duration::from_secs(1),
+            "{does}: took {:?}",
+            killed.elapsed()
+        );
+        ensure!(
+            run.code == Some(139) && run.err.lines().count() == 1,
+            "{does}: {:?}: {}",
+            run.code,
+            run.err
+        );
+    }
     Ok(())
 }
 

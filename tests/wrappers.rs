@@ -209,6 +209,29 @@ fn each_abi_compiles_links_and_runs() -> Result<()> {
     Ok(())
 }
 
+/// Debian's Fortran and C++ libraries of MPICH, where they are: the loader finds all that they take, in ours.
+#[test]
+fn libraries_of_mpich_find_all_that_they_take() -> Result<()> {
+    for name in ["libmpichfort.so.12", "libmpichcxx.so.12"] {
+        let library = Path::new("/usr/lib/x86_64-linux-gnu").join(name);
+        if !library.exists() {
+            continue;
+        }
+        let loaded = Run::mpiexec("-n 1 env LD_BIND_NOW=1")
+            .arg(format!("LD_PRELOAD={}", library.display()))
+            .words("cat /proc/self/maps")
+            .succeed()?;
+        let ours = prefix().canonicalize()?.join("lib").display().to_string();
+        ensure!(
+            loaded.err.is_empty() && loaded.out.contains(name) && loaded.out.contains(&ours),
+            "{name}: {}{}",
+            loaded.out,
+            loaded.err
+        );
+    }
+    Ok(())
+}
+
 /// The whole installation, copied to another place, with blanks in its name, and called by symbolic links.
 #[test]
 fn the_prefix_may_be_moved() -> Result<()> {

@@ -52,6 +52,7 @@ int main(int argc, char **argv)
     int short_ld[1] = {10}, no_ld[1] = {-5}, skip[2] = {0, 1}, zero[2] = {0, 5}, many[8] = {2, 2, 2, 2, 2, 2, 2, 2};
     int cut[2] = {1, 1}, map[2] = {3, 0}, grid[2] = {64, 64}, block[2] = {2, 0}, wide[1] = {-3}, far[1] = {7}, far_hi[1] = {20};
     int *subscripts[1] = {above}, negative[2] = {-1, 0};
+    int64_t negative64[2] = {-1, 0};
     double buffer[13 * 11], one = 1;
     void *pointer;
     GA_Destroy(gone);
@@ -69,6 +70,9 @@ int main(int argc, char **argv)
     WRONG("NGA_NbGet|'vector'|hi[0]=20|7..20", NGA_NbGet(vector, far, far_hi, buffer, NULL, NULL));
     WRONG("NGA_Scatter|'doubles'|[1]=11|0..11", NGA_Scatter(a, buffer, subscripts, 1));
     WRONG("NGA_Gather|n=-1", NGA_Gather(a, buffer, subscripts, -1));
+    /* More than memory can hold, and more than there is. */
+    WRONG("NGA_Gather64|cannot be had", NGA_Gather64(a, buffer, (int64_t *[]){negative64}, INT64_MAX));
+    WRONG("NGA_Scatter_flat64|cannot be had", NGA_Scatter_flat64(a, buffer, negative64, (int64_t)1 << 44));
     WRONG("NGA_Read_inc|'ints'|[1]=11", NGA_Read_inc(ints, above, 1));
     WRONG("NGA_Access|'doubles'|hi[1]=11", NGA_Access(a, lo, above, &pointer, ld));
     WRONG("NGA_Distribution|99", NGA_Distribution(a, 99, lo, hi));

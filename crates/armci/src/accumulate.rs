@@ -10,7 +10,7 @@ use isthmus_transfer::local::copy_range;
 
 use crate::control::Controls;
 use crate::elsewhere;
-use crate::error::{Result, argument};
+use crate::error::{Result, argument, room};
 use crate::far::{Far, Place};
 use crate::life::{Job, job};
 use crate::lock::ShortLock;
@@ -168,10 +168,11 @@ impl Sum {
     ///
     /// # Safety
     /// They and the factor must be good.
-    unsafe fn scaled(self, from: &Layout<'_>) -> Vec<u8> {
+    unsafe fn scaled(self, from: &Layout<'_>) -> Result<Vec<u8>> {
         let length = from.length();
-        let mut packed = vec![0_u8; length as usize];
-        let mut sums = vec![0_u8; length as usize];
+        let [mut packed, mut sums] = [room(length as usize)?, room(length as usize)?];
+        packed.resize(length as usize, 0);
+        sums.resize(length as usize, 0);
         // SAFETY: the caller's promise; both are as long.
         unsafe {
             let into = Layout::local(packed.as_mut_ptr(), length);
@@ -179,7 +180,7 @@ impl Sum {
             let count = (length / self.kind.bytes()) as usize;
             (self.adding())(self.scale, packed.as_ptr(), sums.as_mut_ptr(), count);
         }
-        sums
+        Ok(sums)
     }
 
     fn adding(self) -> Add {
@@ -384,7 +385,7 @@ unsafe fn section_far(
         Err(_) => return Ok(false),
     };
     // SAFETY: the caller's promise.
-    let scaled = unsafe { sum.scaled(&section.source(from)) };
+    let scaled = unsafe { sum.scaled(&section.source(from))? };
     let target = section.target(place.at.wrapping_add(to.wrapping_sub(extent.start)));
     far.add(&place, &target, &scaled, sum.kind.class())?;
     Ok(true)
@@ -402,7 +403,7 @@ unsafe fn section_far(
 unsafe fn pieces_far(job: &Job, far: &Far, sum: Sum, entries: &[Vector], proc: usize) -> Result<()> {
     let add = |block: &Place, there: &Layout<'_>, here: &Layout<'_>| {
         // SAFETY: the caller's promise.
-        let scaled = unsafe { sum.scaled(here) };
+        let scaled = unsafe { sum.scaled(here)? };
         Ok(far.add(block, there, &scaled, sum.kind.class())?)
     };
     // SAFETY: the caller's promise.

@@ -63,6 +63,19 @@ pub fn argument(text: impl Into<String>) -> Error {
     Error::Argument(text.into())
 }
 
+/// An empty list with room for so many elements, as a program's argument says. Does not block.
+///
+/// # Errors
+/// There is not as much memory.
+pub fn room<T>(count: usize) -> Result<Vec<T>> {
+    let mut list = Vec::new();
+    list.try_reserve_exact(count).map_err(|error| Error::Memory {
+        bytes: (count as u64).saturating_mul(size_of::<T>() as u64),
+        why: error.to_string(),
+    })?;
+    Ok(list)
+}
+
 /// Exit code of a job that a wrong call ends.
 const CODE: i32 = 1;
 

@@ -17,8 +17,10 @@ pub(crate) mod own;
 pub(crate) mod place;
 pub(crate) mod pmi;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::os::fd::OwnedFd;
+
+use isthmus_shm::Offset;
 
 use consensus::Agreed;
 use failed_calls::FailedCalls;
@@ -31,6 +33,8 @@ pub(crate) struct Membership {
     pub failed_calls: FailedCalls,
     /// What groups on several nodes have agreed on, by group and turn, until that is taken note of.
     pub decisions: HashMap<(u64, u32), Agreed>,
+    /// Memory of this process's revocations that some members may not have learned of, and how much it is.
+    pub revocations: VecDeque<(Offset, u64)>,
     /// The connection to the launcher.
     lifeline: Option<OwnedFd>,
 }
@@ -42,6 +46,7 @@ impl Membership {
             failures: Failures::default(),
             failed_calls: FailedCalls::default(),
             decisions: HashMap::new(),
+            revocations: VecDeque::new(),
             lifeline,
         }
     }

@@ -21,6 +21,8 @@ use std::borrow::Cow;
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::Arc;
 
+use isthmus_armci::error::room;
+
 use crate::array::Array;
 use crate::error::{Error, Result, fatal};
 use crate::handles;
@@ -103,8 +105,10 @@ unsafe fn list<I: Number>(at: *const I, count: usize, name: &str) -> Result<Vec<
     if count > 0 && at.is_null() {
         return Err(Error::argument(format!("{name} is null")));
     }
+    let mut all = room(count)?;
     // SAFETY: the caller's promise.
-    Ok((0..count).map(|n| unsafe { at.add(n).read() }.wide()).collect())
+    all.extend((0..count).map(|n| unsafe { at.add(n).read() }.wide()));
+    Ok(all)
 }
 
 /// Tell numbers.

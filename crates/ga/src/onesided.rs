@@ -1,6 +1,7 @@
 //! Put, get, accumulate and their kin: copies between a buffer and the blocks that a patch touches.
 
 use isthmus_armci::accumulate::{self, Sum};
+use isthmus_armci::error::room;
 use isthmus_armci::life::job;
 use isthmus_armci::section::Section;
 use isthmus_armci::transfer::{copy_section, move_far};
@@ -345,7 +346,7 @@ pub fn plan_periodic(
 pub fn fetch<T: Copy>(array: &Array, patch: &Patch) -> Result<Vec<T>> {
     debug_assert_eq!(size_of::<T>(), array.kind.bytes());
     let count = patch.count() as usize;
-    let mut values = Vec::<T>::with_capacity(count);
+    let mut values = room::<T>(count)?;
     let buffer = Buffer::dense(values.as_mut_ptr().cast(), patch);
     // SAFETY: there is room for all of them, and all are written.
     unsafe {

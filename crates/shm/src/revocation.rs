@@ -6,7 +6,7 @@
 //! first     u32            the message spaces: `first`, `first + 1`, ...
 //! count     u32
 //! members   u32            links that follow
-//! users     u32            members that have not taken it, and its maker until all have been told
+//! users     u32            members that have not taken it
 //! link      members x { next u64: another link, 0 for the last; member u32; pad u32 }
 //!
 //! inbox     u64            of a rank: the latest link that it has not taken, 0 while there is none
@@ -16,13 +16,13 @@
 //!
 //! # Fields
 //! An entry is written by its maker before `telling` names it, and only `next` of its links and `users` change then. Anybody adds to an
-//! inbox by compare-and-swap; its owner takes all of it by one swap. The last user of an entry gives its memory back.
+//! inbox by compare-and-swap; its owner takes all of it by one swap. The maker of an entry uses its memory again once all members have
+//! taken it: the last of them may never make one, and would keep the memory.
 //!
 //! # Safety
 //! `telling` is what revokes. A maker that is killed before it has revoked nothing. If it is killed before all members have been told,
-//! those that learn of its failure look there. Its memory is never given back then: the maker is one of the users. So is that of an
-//! entry one of whose members is killed before it has looked. What peers wrote is data: offsets and lengths are checked, and a list that a
-//! broken peer closed to a ring ends.
+//! those that learn of its failure look there. An entry one of whose members is killed before it has looked is never used again. What peers
+//! wrote is data: offsets and lengths are checked, and a list that a broken peer closed to a ring ends.
 
 use crate::segment::{Error, Offset, Segment};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
@@ -63,24 +63,21 @@ pub struct Revocation {
     pub count: u32,
 }
 
-/// Memory of an entry that nobody uses any more, and how much it is.
-pub type Unused = (Offset, u64);
-
 /// Bytes of shared memory that [`publish`] needs.
 pub fn bytes_for(members: usize) -> u64 {
     (size_of::<RevocationEntry>() + members * size_of::<Link>()) as u64
 }
 
 /// Rank `me` revokes the message spaces `first` to `first + count - 1` of `members`, other ranks of this node that live. `at` are
-/// [`bytes_for`] as many, the caller's and no longer used for anything else, unless they are unused at once. The members are to be
-/// alerted then. Does not block.
+/// [`bytes_for`] as many, the caller's, and used for this until [`is_unused`] says otherwise. The members are to be alerted then. Does not
+/// block.
 pub fn publish(
     segment: &Segment,
     at: Offset,
     me: u32,
     (first, count): (u32, u32),
     members: &[u32],
-) -> Result<Option<Unused>, Error> {
+) -> Result<(), Error> {
     let place = segment.at(at, bytes_for(members.len())).ok_or(Error::Foreign)?;
     let entry = place.cast::<RevocationEntry>();
     // SAFETY: `at` checked the range and its alignment; nobody else knows of the memory yet. The links follow the entry.
@@ -89,7 +86,7 @@ pub fn publish(
             first,
             count,
             members: members.len() as u32,
-            users: AtomicU32::new(members.len() as u32 + 1),
+            users: AtomicU32::new(members.len() as u32),
         });
         let links = entry.add(1).cast::<Link>();
         for (place, &member) in members.iter().enumerate() {
@@ -118,16 +115,21 @@ pub fn publish(
         }
     }
     telling.store(0, Ordering::Release);
-    // SAFETY: the maker is a user until now.
-    Ok(leave(unsafe { entry.as_ref() }, at))
+    Ok(())
 }
 
-/// Revocations that concern rank `me`, since the last call, and entries that are unused now.
-pub fn take(segment: &Segment, me: u32) -> (Vec<Revocation>, Vec<Unused>) {
+/// Have all members taken what was [published](publish) there? For its maker, once for each.
+pub fn is_unused(segment: &Segment, at: Offset) -> bool {
+    // SYNC: revocation-users
+    look(segment, at).is_some_and(|(entry, _)| entry.users.load(Ordering::Acquire) == 0)
+}
+
+/// Revocations that concern rank `me`, since the last call.
+pub fn take(segment: &Segment, me: u32) -> Vec<Revocation> {
     let [inbox, _] = segment.revocations(me);
-    let (mut found, mut unused) = (Vec::new(), Vec::new());
+    let mut found = Vec::new();
     if inbox.load(Ordering::Relaxed) == 0 {
-        return (found, unused);
+        return found;
     }
     // SYNC: revocations
     let mut named = inbox.swap(0, Ordering::AcqRel);
@@ -140,9 +142,10 @@ pub fn take(segment: &Segment, me: u32) -> (Vec<Revocation>, Vec<Unused>) {
         };
         named = link.next.load(Ordering::Relaxed);
         found.push(entry.revocation());
-        unused.extend(leave(entry, at));
+        // SYNC: revocation-users
+        entry.users.fetch_sub(1, Ordering::Release);
     }
-    (found, unused)
+    found
 }
 
 /// What a rank was telling others of when it failed, if that concerns rank `me`: it may not have come to it.
@@ -160,13 +163,6 @@ impl RevocationEntry {
         let Self { first, count, .. } = *self;
         Revocation { first, count }
     }
-}
-
-/// One user less.
-fn leave(entry: &RevocationEntry, at: Offset) -> Option<Unused> {
-    let length = bytes_for(entry.members as usize);
-    // SYNC: revocation-users
-    (entry.users.fetch_sub(1, Ordering::AcqRel) == 1).then_some((at, length))
 }
 
 /// The entry at `at`, and its links.
@@ -195,38 +191,37 @@ mod tests {
         Segment::attach(fd, [7; 16]).expect("attach")
     }
 
-    fn revoke(segment: &Segment, me: u32, first: u32, count: u32, members: &[u32]) -> (Offset, Option<Unused>) {
+    fn revoke(segment: &Segment, me: u32, first: u32, count: u32, members: &[u32]) -> Offset {
         let at = segment.allocate(bytes_for(members.len())).expect("memory");
-        (at, publish(segment, at, me, (first, count), members).expect("ours"))
+        publish(segment, at, me, (first, count), members).expect("ours");
+        at
     }
 
     #[test]
     fn each_revocation_is_seen_once_by_each_that_it_concerns() {
         let segment = segment(4);
-        assert_eq!(take(&segment, 1), (vec![], vec![]));
-        let (one, unused) = revoke(&segment, 0, 6, 2, &[1]);
-        assert_eq!(unused, None);
-        let (other, unused) = revoke(&segment, 2, 8, 4, &[1, 3]);
-        assert_eq!(unused, None);
-        let (found, unused) = take(&segment, 1);
+        assert_eq!(take(&segment, 1), []);
+        let one = revoke(&segment, 0, 6, 2, &[1]);
+        let other = revoke(&segment, 2, 8, 4, &[1, 3]);
+        assert!(!is_unused(&segment, one));
         assert_eq!(
-            found,
+            take(&segment, 1),
             [Revocation { first: 8, count: 4 }, Revocation { first: 6, count: 2 }]
         );
-        assert_eq!(unused, [(one, bytes_for(1))], "rank 3 has not seen the other");
-        assert_eq!(take(&segment, 1), (vec![], vec![]));
-        assert_eq!(take(&segment, 2).0, []);
-        let (found, unused) = take(&segment, 3);
-        assert_eq!(found, [Revocation { first: 8, count: 4 }]);
-        assert_eq!(unused, [(other, bytes_for(2))]);
-        let (alone, unused) = revoke(&segment, 1, 20, 2, &[]);
-        assert_eq!(unused, Some((alone, bytes_for(0))));
+        assert!(is_unused(&segment, one));
+        assert!(!is_unused(&segment, other), "rank 3 has not seen the other");
+        assert_eq!(take(&segment, 1), []);
+        assert_eq!(take(&segment, 2), []);
+        assert_eq!(take(&segment, 3), [Revocation { first: 8, count: 4 }]);
+        assert!(is_unused(&segment, other));
+        let alone = revoke(&segment, 1, 20, 2, &[]);
+        assert!(is_unused(&segment, alone));
     }
 
     #[test]
     fn what_a_rank_was_telling_of_is_known_when_it_has_failed() {
         let segment = segment(3);
-        let (at, _) = revoke(&segment, 0, 6, 2, &[2]);
+        let at = revoke(&segment, 0, 6, 2, &[2]);
         assert_eq!(left_by(&segment, 0, 2), None, "all were told");
         segment.revocations(0)[1].store(at.0, Ordering::Relaxed);
         assert_eq!(left_by(&segment, 0, 2), Some(Revocation { first: 6, count: 2 }));
@@ -236,16 +231,16 @@ mod tests {
     #[test]
     fn a_broken_list_ends() {
         let segment = segment(2);
-        let (at, _) = revoke(&segment, 1, 6, 2, &[0]);
+        let at = revoke(&segment, 1, 6, 2, &[0]);
         let link = name(at, 0);
         // Nowhere, and of another rank.
-        let (foreign, _) = revoke(&segment, 0, 6, 2, &[1]);
+        let foreign = revoke(&segment, 0, 6, 2, &[1]);
         for next in [u64::MAX, name(foreign, 0), name(at, 7)] {
             let (entry, links) = look(&segment, at).expect("ours");
             links[0].next.store(next, Ordering::Relaxed);
             entry.users.store(9, Ordering::Relaxed);
             segment.revocations(0)[0].store(link, Ordering::Relaxed);
-            assert_eq!(take(&segment, 0).0.len(), 1);
+            assert_eq!(take(&segment, 0).len(), 1);
         }
     }
 }

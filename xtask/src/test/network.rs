@@ -9,6 +9,7 @@ mod models;
 mod nonsense;
 mod other_launcher;
 mod rma;
+mod shares;
 mod ssh;
 mod survivors;
 mod tree;
@@ -184,6 +185,7 @@ pub fn run(suite: &mut Suite, prefix: &Path, full: bool) {
         }
     }
     rma::run(suite, &job);
+    shares::run(suite, &job);
     imb::on_nodes(suite, prefix, full, &|ranks| job.mpiexec(ranks));
     mpi4py::on_nodes(suite, full, &|ranks| job.mpiexec(ranks));
     other_launcher::run(suite, &job);

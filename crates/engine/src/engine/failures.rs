@@ -64,11 +64,7 @@ impl Engine {
             }
             note_fault_event();
         }
-        let (revocations, unused) = revocation::take(self.segment, self.me);
-        for (at, length) in unused {
-            self.memory.arena.release(at, length);
-        }
-        for revocation in revocations {
+        for revocation in revocation::take(self.segment, self.me) {
             self.revoke(revocation.first, revocation.count);
         }
         if self.segment.nodes() > 1 {
@@ -87,6 +83,21 @@ impl Engine {
                     self.membership.decisions.insert((key, turn), agreed);
                 }
                 ToRank::Welcome { .. } | ToRank::Pool | ToRank::Refused => {}
+            }
+        }
+    }
+
+    /// Memory of this process's earlier revocations that all members have learned of.
+    fn take_back_revocations(&mut self) {
+        /// Looks at several for each that is made, so that the list becomes shorter. Entries that a dead member has not taken stay in it.
+        const LOOKS: usize = 4;
+        for _ in 0..LOOKS {
+            let Some((at, length)) = self.membership.revocations.pop_front() else {
+                break;
+            };
+            match revocation::is_unused(self.segment, at) {
+                true => self.memory.arena.release(at, length),
+                false => self.membership.revocations.push_back((at, length)),
             }
         }
     }
@@ -246,12 +257,11 @@ impl Entered {
         let is_told =
             |member: &u32| *member != engine.me && !engine.channels.is_remote(*member) && !engine.has_failed(*member);
         let told: Vec<u32> = members.into_iter().filter(is_told).collect();
+        engine.take_back_revocations();
         let length = revocation::bytes_for(told.len());
         let at = engine.memory.arena.allocate(engine.segment, length)?;
-        let unused = revocation::publish(engine.segment, at, engine.me, (first.0, count), &told)?;
-        if let Some((at, length)) = unused {
-            engine.memory.arena.release(at, length);
-        }
+        engine.membership.revocations.push_back((at, length));
+        revocation::publish(engine.segment, at, engine.me, (first.0, count), &told)?;
         told.iter().for_each(|&member| engine.segment.alert(member));
         engine.revoke(first.0, count);
         engine.handle_failures();

@@ -101,8 +101,9 @@ impl Engine {
         }
         if tunables::ADVERTISE.get() == 0
             || self.matching.find_posted(&self.ops, key) != Some(op)
-            || self.outbound(peer).is_err()
+            || self.outbound(peer).map_or(true, |outbound| outbound.unanswered() > 0)
         {
+            // What finds no room at once would pile up, for receives that are over by then.
             return;
         }
         let Some((at, ticket)) = self.open_advert(op) else {

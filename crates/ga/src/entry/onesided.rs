@@ -2,6 +2,8 @@
 
 use std::ffi::{c_int, c_long, c_void};
 
+use isthmus_armci::error::room;
+
 use super::{Number, entries, find, indexed, list, patch};
 use crate::array::Array;
 use crate::error::{Error, Result};
@@ -157,7 +159,7 @@ unsafe fn pointed<I: Number>(array: &Array, at: *const *const I, count: i64) -> 
     if count > 0 && at.is_null() {
         return Err(Error::argument("subsarray is null"));
     }
-    let mut all = Vec::with_capacity(count * array.rank());
+    let mut all = room(count.saturating_mul(array.rank()))?;
     for n in 0..count {
         // SAFETY: the caller's promise.
         all.extend(unsafe { list(at.add(n).read(), array.rank(), "subsarray") }?);
@@ -171,7 +173,7 @@ unsafe fn pointed<I: Number>(array: &Array, at: *const *const I, count: i64) -> 
 /// There must be `count` times as many numbers as dimensions.
 unsafe fn flat<I: Number>(array: &Array, at: *const I, count: i64) -> Result<Vec<i64>> {
     // SAFETY: the caller's promise.
-    unsafe { list(at, counted(count)? * array.rank(), "subsarray") }
+    unsafe { list(at, counted(count)?.saturating_mul(array.rank()), "subsarray") }
 }
 
 fn counted(count: i64) -> Result<usize> {

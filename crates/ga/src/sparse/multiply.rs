@@ -1,6 +1,8 @@
 //! Products with sparse matrices. Each process makes the rows of the result that it has, of its own rows of the first factor and copies
 //! of those parts of the second one that these need.
 
+use isthmus_armci::error::room;
+
 use super::assemble::{Entry, of_own_rows};
 use super::{Sparse, range};
 use crate::array::Array;
@@ -10,6 +12,13 @@ use crate::kind::{Generic, dispatch};
 use crate::life::{collectively, sync_group};
 use crate::onesided::{fetch, store};
 use crate::patch::Patch;
+
+/// So many elements of this value.
+fn filled<T: Clone>(count: usize, value: T) -> Result<Vec<T>> {
+    let mut all = room(count)?;
+    all.resize(count, value);
+    Ok(all)
+}
 
 struct ByVector<'a>(&'a Sparse, &'a Array, &'a Array);
 
@@ -36,7 +45,7 @@ impl Generic for ByVector<'_> {
         }
         let length = y.dims[0];
         if a.me() == 0 && length > a.rows {
-            let rest = vec![T::ZERO; (length - a.rows) as usize];
+            let rest = filled((length - a.rows) as usize, T::ZERO)?;
             store(y, &Patch::new([a.rows], [length - 1]), &rest)?;
         }
         Ok(())
@@ -84,8 +93,8 @@ impl Generic for BySparse<'_> {
     fn call<T: Element>(self) -> Result<Sparse> {
         let Self(a, b) = self;
         let mut entries: Vec<Entry<T>> = Vec::new();
-        let mut sums = vec![T::ZERO; b.columns as usize];
-        let mut is_used = vec![false; b.columns as usize];
+        let mut sums = filled(b.columns as usize, T::ZERO)?;
+        let mut is_used = filled(b.columns as usize, false)?;
         let mut used = Vec::new();
         for block in 0..a.processes() {
             // The columns of this range are the rows of that process.

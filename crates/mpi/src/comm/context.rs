@@ -20,6 +20,8 @@ pub const MEETING: ContextId = ContextId(4);
 
 /// Of communicators whose members have not agreed yet: of intercommunicators, which have the most, all four.
 pub const UNKNOWN: ContextId = ContextId(ContextId::RESERVED.0 - 4);
+/// The engine's own message spaces are others than all four.
+const _: () = assert!(UNKNOWN.0 + 3 < ContextId::RESERVED.0);
 /// The first of the job's count.
 const FIRST: u64 = 6;
 /// No id was taken: it is another's turn, or none is left.
