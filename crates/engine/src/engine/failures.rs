@@ -16,6 +16,7 @@ use isthmus_shm::segment::Failure;
 
 use crate::channel::inbound::Incoming;
 use crate::engine::Engine;
+use crate::limits::REVOCATIONS_LOOKED_AT;
 use crate::matching::unexpected::Unexpected;
 use crate::membership::control::{Decision, Revocation, ToLauncher, ToRank};
 use crate::membership::failures::{PEER_FAILED, REVOKED, fault_events, note_fault_event};
@@ -89,9 +90,8 @@ impl Engine {
 
     /// Memory of this process's earlier revocations that all members have learned of.
     fn take_back_revocations(&mut self) {
-        /// Looks at several for each that is made, so that the list becomes shorter. Entries that a dead member has not taken stay in it.
-        const LOOKS: usize = 4;
-        for _ in 0..LOOKS {
+        // Entries that a dead member has not taken stay in the list.
+        for _ in 0..REVOCATIONS_LOOKED_AT {
             let Some((at, length)) = self.membership.revocations.pop_front() else {
                 break;
             };
