@@ -502,6 +502,22 @@ fn two_names_of_one_machine() -> Result<()> {
     Ok(())
 }
 
+/// A node whose ranks have ended, and left something behind, ends that and not the ranks of another node.
+#[test]
+fn a_node_that_is_done_ends_no_other() -> Result<()> {
+    let launcher = scratch("hosts")?.join("done");
+    std::fs::write(&launcher, "#!/bin/sh\nshift\nexec \"$@\"\n")?;
+    std::fs::set_permissions(&launcher, std::fs::Permissions::from_mode(0o755))?;
+    let options = format!(
+        "--launcher {} --host one.example:1,other.example:1 -n 2",
+        launcher.display()
+    );
+    let script = "test $ISTHMUS_NODE = 0 && { sleep 1000 & exit 0; }; sleep 0.5; echo there; exit 3";
+    let run = Run::mpiexec(&options).words("sh -c").arg(script).finish()?;
+    assert_eq!((run.code, run.out.as_str()), (Some(3), "there\n"), "{}", run.err);
+    Ok(())
+}
+
 /// An unreachable host is named, with a cure, and nothing is left.
 #[test]
 fn a_host_that_cannot_be_reached() -> Result<()> {

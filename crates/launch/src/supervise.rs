@@ -420,8 +420,8 @@ impl Supervisor<'_> {
                 self.let_detached_live();
             }
             if !self.nobody_left() {
-                // Background jobs end with the job.
-                self.end(self.verdict.unwrap_or(0));
+                // Background jobs end with the node's part of the job.
+                self.end_here();
             }
         }
         self.nobody_left()

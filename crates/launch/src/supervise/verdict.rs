@@ -180,14 +180,19 @@ impl Supervisor<'_> {
     pub(super) fn end(&mut self, code: u8) {
         self.verdict.get_or_insert(code);
         if self.ending.is_none() {
-            self.ending = Some(Instant::now() + GRACE);
             self.say_unjudged();
             self.say_ending(code);
-            self.tell_all(libc::SIGTERM);
-            // A stopped process does not hear SIGTERM.
-            self.tell_all(libc::SIGCONT);
-            self.reap();
+            self.end_here();
         }
+    }
+
+    /// All processes of this node are being ended. Other nodes hear nothing: their ranks may still be at work.
+    pub(super) fn end_here(&mut self) {
+        self.ending = Some(Instant::now() + GRACE);
+        self.tell_all(libc::SIGTERM);
+        // A stopped process does not hear SIGTERM.
+        self.tell_all(libc::SIGCONT);
+        self.reap();
     }
 
     pub(super) fn tell_all(&self, signal: i32) {
