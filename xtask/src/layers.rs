@@ -147,7 +147,7 @@ const CYCLES: &[(&str, usize, usize)] = &[
     ("crates/mpi/src", 3, 3),
     ("crates/shm/src", 3, 5),
     ("crates/shmem/src", 17, 17),
-    ("crates/transfer/src", 4, 7),
+    ("crates/transfer/src", 4, 4),
 ];
 
 /// Constants of the engine that are made of numbers and are no rows of its table of limits, by file: they describe layouts and formats, or times

@@ -28,10 +28,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use isthmus_os::{errno, process, signal};
 
-use crate::kmod::Pending;
 use crate::layout::Layout;
 use crate::stream::{Drain, Feed};
-use crate::transfer::{Direction, Interrupted, Transfer};
+use crate::transfer::{Direction, Interrupted, Pending, Transfer};
 
 /// By which rules name the ring.
 const RING: &str = "ring";

@@ -10,14 +10,11 @@ use std::ops::Range;
 
 use isthmus_os::kmod::{Cookie, Device, How, Later, MAX_BYTES, MAX_SPANS, Status};
 use isthmus_os::{Error, errno};
-use isthmus_shm::backoff::ShortWait;
 
 use crate::Span;
 use crate::cma::Refusal;
 use crate::layout::{Cursor, Layout};
-use crate::transfer::{self, Interrupted, Transfer};
-
-const CALL: &str = "ioctl(ISTHMUS_IOC_COPY)";
+use crate::transfer::{self, Interrupted, MODULE_COPIES as CALL, Pending, Transfer, as_known};
 
 /// A peer whose memory we may read and write by its cookie.
 #[derive(Debug)]
@@ -142,7 +139,7 @@ impl Kmod {
                 .copy_later(self.cookie, block.address, &spans, how, by, &status)
         };
         match begun {
-            Ok(()) => Ok(Pending { status, bytes, by }),
+            Ok(()) => Ok(Pending::begun(status, bytes, by)),
             Err(error) => Err(Interrupted {
                 done: 0,
                 error: as_known(error),
@@ -169,81 +166,7 @@ fn gather(spans: &mut Vec<Span>, here: &mut Cursor<'_>, limit: u64) -> u64 {
     wanted
 }
 
-/// A copy that the module makes while we go on. Dropping it waits for its end: until then the kernel writes.
-#[derive(Debug)]
-pub struct Pending {
-    status: Box<Status>,
-    bytes: u64,
-    by: Later,
-}
-
-impl Pending {
-    /// How many bytes it moves: from the beginning of the range, perhaps not all.
-    pub fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// By what.
-    pub fn by(&self) -> Later {
-        self.by
-    }
-
-    /// As [`Transfer::name`], with what copies.
-    pub fn name(&self) -> &'static str {
-        match self.by {
-            Later::Thread => "kmod_thread",
-            Later::Dma => "kmod_dma",
-        }
-    }
-
-    /// How it went, once it is over. Does not wait.
-    pub fn poll(&self) -> Option<Result<(), Interrupted>> {
-        let (done, result) = self.status.poll()?;
-        Some(match result {
-            Err(error) => Err(Interrupted {
-                done,
-                error: as_known(error),
-            }),
-            Ok(()) if done < self.bytes => Err(Interrupted {
-                done,
-                error: Error {
-                    call: CALL,
-                    errno: errno::EFAULT,
-                },
-            }),
-            Ok(()) => Ok(()),
-        })
-    }
-
-    /// Wait for the end: as long as the copy takes.
-    pub fn wait(&self) -> Result<(), Interrupted> {
-        let mut wait = ShortWait::default();
-        loop {
-            if let Some(outcome) = self.poll() {
-                return outcome;
-            }
-            wait.pause();
-        }
-    }
-}
-
-impl Drop for Pending {
-    fn drop(&mut self) {
-        let _ = self.wait();
-    }
-}
-
 const EINTR: i32 = 4;
-
-/// A cookie that nobody has is that of a peer that has ended; what is beyond every address is a hole.
-fn as_known(error: Error) -> Error {
-    let errno = match error.errno {
-        errno::ENOENT => errno::ESRCH,
-        errno::EINVAL => errno::EFAULT,
-        other => other,
-    };
-    Error { errno, ..error }
-}
 
 impl Transfer for Kmod {
     fn name(&self) -> &'static str {

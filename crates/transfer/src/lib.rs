@@ -29,4 +29,4 @@ pub mod writev;
 
 pub use isthmus_os::process_vm::Span;
 pub use layout::{Layout, Level};
-pub use transfer::{Cause, Direction, Interrupted, Shape, Transfer};
+pub use transfer::{Cause, Direction, Interrupted, Pending, Shape, Transfer};

@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use isthmus_os::clock;
 
-use crate::kmod::Pending;
 use crate::layout::Layout;
 use crate::stream::{Drain, Feed};
-use crate::transfer::{Direction, Interrupted, Shape, Transfer};
+use crate::transfer::{Direction, Interrupted, Pending, Shape, Transfer};
 
 /// One call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,9 +3,10 @@
 use std::fmt::Debug;
 use std::ops::Range;
 
+use isthmus_os::kmod::{Later, Status};
 use isthmus_os::{Error, errno};
+use isthmus_shm::backoff::ShortWait;
 
-use crate::kmod::Pending;
 use crate::layout::Layout;
 
 /// One way of moving bytes between this process and one peer.
@@ -83,6 +84,88 @@ impl<T: Transfer + ?Sized> Transfer for &T {
         // SAFETY: the caller's promise.
         unsafe { (**self).pull_later(remote, local, range) }
     }
+}
+
+/// The call by which the kernel module copies.
+pub(crate) const MODULE_COPIES: &str = "ioctl(ISTHMUS_IOC_COPY)";
+
+/// A copy that the kernel module makes while we go on. Dropping it waits for its end: until then the kernel writes.
+#[derive(Debug)]
+pub struct Pending {
+    status: Box<Status>,
+    bytes: u64,
+    by: Later,
+}
+
+impl Pending {
+    /// One that was begun with this word, for the first `bytes` of a range.
+    pub(crate) fn begun(status: Box<Status>, bytes: u64, by: Later) -> Self {
+        Self { status, bytes, by }
+    }
+
+    /// How many bytes it moves: from the beginning of the range, perhaps not all.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// By what.
+    pub fn by(&self) -> Later {
+        self.by
+    }
+
+    /// As [`Transfer::name`], with what copies.
+    pub fn name(&self) -> &'static str {
+        match self.by {
+            Later::Thread => "kmod_thread",
+            Later::Dma => "kmod_dma",
+        }
+    }
+
+    /// How it went, once it is over. Does not wait.
+    pub fn poll(&self) -> Option<Result<(), Interrupted>> {
+        let (done, result) = self.status.poll()?;
+        Some(match result {
+            Err(error) => Err(Interrupted {
+                done,
+                error: as_known(error),
+            }),
+            Ok(()) if done < self.bytes => Err(Interrupted {
+                done,
+                error: Error {
+                    call: MODULE_COPIES,
+                    errno: errno::EFAULT,
+                },
+            }),
+            Ok(()) => Ok(()),
+        })
+    }
+
+    /// Wait for the end: as long as the copy takes.
+    pub fn wait(&self) -> Result<(), Interrupted> {
+        let mut wait = ShortWait::default();
+        loop {
+            if let Some(outcome) = self.poll() {
+                return outcome;
+            }
+            wait.pause();
+        }
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        let _ = self.wait();
+    }
+}
+
+/// A cookie that nobody has is that of a peer that has ended; what is beyond every address is a hole.
+pub(crate) fn as_known(error: Error) -> Error {
+    let errno = match error.errno {
+        errno::ENOENT => errno::ESRCH,
+        errno::EINVAL => errno::EFAULT,
+        other => other,
+    };
+    Error { errno, ..error }
 }
 
 /// Which way bytes go.

@@ -8,8 +8,8 @@ use std::ops::Range;
 
 use isthmus_os::{Error as OsError, errno};
 use isthmus_shm::{Place, Segment};
+use isthmus_transfer::Pending;
 use isthmus_transfer::cma::Refusal;
-use isthmus_transfer::kmod::Pending;
 use isthmus_transfer::{Cause, Direction, Interrupted, Layout, Transfer};
 
 use crate::channel::record::ReadyToSend;

@@ -13,8 +13,8 @@ use std::time::Duration;
 use isthmus_os::clock;
 use isthmus_os::kmod::Later;
 use isthmus_shm::occupancy;
+use isthmus_transfer::Pending;
 use isthmus_transfer::helper::{self, Completion};
-use isthmus_transfer::kmod::Pending;
 use isthmus_transfer::{Direction, Interrupted};
 
 use crate::channel::record::ReadyToSend;

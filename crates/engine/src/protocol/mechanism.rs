@@ -11,11 +11,11 @@ use isthmus_shm::slot::Identity;
 use isthmus_transfer::attached::Xpmem;
 use isthmus_transfer::cma::{Cma, Refusal};
 use isthmus_transfer::fault::Fault;
-use isthmus_transfer::kmod::{Kmod, Options, Pending};
+use isthmus_transfer::kmod::{Kmod, Options};
 use isthmus_transfer::mapped::Mapped;
 use isthmus_transfer::stream::{Drain, Feed, Kind};
 use isthmus_transfer::trace::{Event, Trace};
-use isthmus_transfer::{Direction, Interrupted, Shape, Transfer};
+use isthmus_transfer::{Direction, Interrupted, Pending, Shape, Transfer};
 
 use crate::fault::plan;
 use crate::membership::own;
