@@ -170,7 +170,7 @@ limits! {
     BATCHED_MOST: usize = 8 << 10, "bytes", "-", "0072", "A call with more bytes, or more bytes of results, goes by itself,";
     BATCH: usize = 32 << 10, "bytes", "-", "0072", "and shorter ones make a batch of so many bytes.";
     // Memory that is taken back.
-    REVOCATIONS_LOOKED_AT: usize = 4, "revocations", "-", "-", "So many of a rank's earlier revocations are looked at when it makes one: several, so that the list of those that members have not taken yet becomes shorter.";
+    REVOCATIONS_LOOKED_AT: usize = 4, "times", "-", "-", "When a rank makes a revocation, so many of its earlier ones are looked at: several, so that the list of those that members have not taken yet becomes shorter.";
 }
 
 #[cfg(test)]
