@@ -43,7 +43,9 @@ static inline void *memory(size_t bytes)
         at = aligned_alloc(4096, (bytes + 4096) / 4096 * 4096);
     if (!at)
         give_up("nas: out of memory");
-    return memset(at, 0, bytes);
+    /* Not what memset returns: gcc takes that for a pointer to `at`. */
+    memset(at, 0, bytes);
+    return at;
 }
 
 /* What memory() gave, or NULL. */

@@ -38,6 +38,7 @@ int main(int argc, char **argv) {
             /* They have all been announced before their sender computes. */
             for (int i = 0; i < MESSAGES; i++)
                 OK(MPI_Probe(peer, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+            OK(MPI_Send(NULL, 0, MPI_BYTE, peer, 3, MPI_COMM_WORLD));
             for (int i = 0; i < MESSAGES; i++) {
                 OK(MPI_Irecv(room[peer - first][i], LONG, MPI_BYTE, peer, i, MPI_COMM_WORLD, &requests[count++]));
                 OK(MPI_Isend(framed, FRAMED, MPI_BYTE, peer, 1, MPI_COMM_WORLD, &requests[count++]));
@@ -46,6 +47,7 @@ int main(int argc, char **argv) {
     } else if (rank >= first && rank < last) {
         for (int i = 0; i < MESSAGES; i++)
             OK(MPI_Isend(out, LONG, MPI_BYTE, 0, i, MPI_COMM_WORLD, &requests[count++]));
+        OK(MPI_Recv(NULL, 0, MPI_BYTE, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         compute_until(file);
         for (int i = 0; i < MESSAGES; i++)
             OK(MPI_Recv(framed, FRAMED, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
