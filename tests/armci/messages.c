@@ -93,6 +93,7 @@ static void groups(void)
     void *at[n];
     CHECK(ARMCI_Malloc_group(at, 8 * sizeof(long), &evens) == 0);
     CHECK(ARMCI_PutValueLong(me, (long *)at[(rank + 1) % n] + 3, list[(rank + 1) % n]) == 0);
+    ARMCI_AllFence();
     armci_msg_group_barrier(&evens);
     CHECK(((long *)at[rank])[3] == list[(rank + n - 1) % n]);
     CHECK(ARMCI_Free_group(at[rank], &evens) == 0);
