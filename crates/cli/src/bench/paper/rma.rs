@@ -8,13 +8,12 @@ use crate::bench::quantity::Quantity;
 
 /// Figures 1 to 10.
 pub fn paper() -> Paper {
-    let alone = one_per_cpu();
     Paper {
         name: "rma",
         title: "C. S. Guiang, A. Purkayastha, K. F. Milfeld: Remote memory operations on Linux clusters: expressiveness and \
                 efficiency of current implementations",
         setting: "The paper measured 16 nodes of two Itanium processors with Myrinet, MPICH-GM 1.2.1.7, LAM-MPI 6.5.6, ARMCI 1.0.6 \
-                  and Global Arrays 3.2B. Here all processes are on one machine. A put is timed until it is complete at the target \
+                  and Global Arrays 3.2B. Here all processes are on one machine, whose network namespaces are the nodes of figures of one process a node. A put is timed until it is complete at the target \
                   (MPI_Win_flush, ARMCI_Fence) and the target has been told by an empty message; in the ring the step ends with \
                   MPI_Win_fence, ARMCI_Barrier or GA_Sync. ARMCI and Global Arrays are Isthmus's own.",
         figures: vec![
@@ -331,7 +330,7 @@ pub fn paper() -> Paper {
                 missing: None,
             },
             Figure {
-                title: "Figure 7: sections of 2-D arrays, one process a node (here: a CPU)",
+                title: "Figure 7: sections of 2-D arrays, one process a node",
                 claims: vec![Claim {
                     says: "without shared memory MPI gains more than 60 % at medium sizes, ARMCI is as before, 2-D sections",
                     value: "60 %",
@@ -340,12 +339,12 @@ pub fn paper() -> Paper {
                     shown: Shown::Not(NODES_HERE),
                 }],
                 shape: Shape::Linear,
-                experiments: with_arrays("2d", alone),
+                experiments: with_arrays("2d", NODES_RING),
                 baseline: "sendrecv",
-                missing: Some(A_CPU_FOR_A_NODE),
+                missing: Some(NAMESPACES),
             },
             Figure {
-                title: "Figure 8: sections of 3-D arrays, one process a node (here: a CPU)",
+                title: "Figure 8: sections of 3-D arrays, one process a node",
                 claims: vec![Claim {
                     says: "without shared memory MPI gains more than 60 % at medium sizes, ARMCI is as before, 3-D sections",
                     value: "60 %",
@@ -354,9 +353,9 @@ pub fn paper() -> Paper {
                     shown: Shown::Not(NODES_HERE),
                 }],
                 shape: Shape::Linear,
-                experiments: with_arrays("3d", alone),
+                experiments: with_arrays("3d", NODES_RING),
                 baseline: "sendrecv",
-                missing: Some(A_CPU_FOR_A_NODE),
+                missing: Some(NAMESPACES),
             },
             ghosts(
                 "Figure 9: update of ghost cells in 2 dimensions, 16 ranks, by points of each in a dimension",
@@ -374,19 +373,19 @@ pub fn paper() -> Paper {
                 SIXTEEN,
             ),
             ghosts(
-                "Figure 10: update of ghost cells in 2 dimensions, one process a node (here: a CPU)",
+                "Figure 10: update of ghost cells in 2 dimensions, one process a node",
                 ("2", "16,64,256"),
-                alone,
+                NODES_RING,
             ),
             ghosts(
-                "Figure 10: update of ghost cells in 3 dimensions, one process a node (here: a CPU)",
+                "Figure 10: update of ghost cells in 3 dimensions, one process a node",
                 ("3", "16,32,64"),
-                alone,
+                NODES_RING,
             ),
             ghosts(
-                "Figure 10: update of ghost cells in 4 dimensions, one process a node (here: a CPU)",
+                "Figure 10: update of ghost cells in 4 dimensions, one process a node",
                 ("4", "16,24"),
-                alone,
+                NODES_RING,
             ),
         ],
     }
@@ -407,6 +406,8 @@ const RING_SIZES: &str = "128,1K,8K,32K,128K,512K,1M";
 #[derive(Debug, Clone, Copy)]
 struct Processes {
     count: u32,
+    /// Each on one of so many nodes; 0: all on this machine.
+    nodes: u32,
     /// Of experiments' names.
     suffix: &'static str,
     is_ring: bool,
@@ -414,6 +415,7 @@ struct Processes {
 
 const PAIR: Processes = Processes {
     count: 2,
+    nodes: 0,
     suffix: "",
     is_ring: false,
 };
@@ -421,23 +423,30 @@ const PAIR: Processes = Processes {
 /// As many as in the paper, which has two on each node.
 const SIXTEEN: Processes = Processes {
     count: 16,
+    nodes: 0,
     suffix: "",
     is_ring: true,
 };
 
-/// For the paper's figures with one process a node, what one machine has in its place: nobody shares a CPU, as far as CPUs go in twos.
-fn one_per_cpu() -> Processes {
-    let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u32);
-    Processes {
-        count: 1 << cpus.clamp(PAIR.count, SIXTEEN.count).ilog2(),
-        suffix: "-per-cpu",
-        is_ring: true,
-    }
-}
+/// Two nodes with a process each.
+const NODES_PAIR: Processes = Processes {
+    count: 2,
+    nodes: 2,
+    suffix: "-nodes",
+    is_ring: false,
+};
+
+/// A ring of nodes with a process each: the paper's were 16, of which each had processors of its own.
+const NODES_RING: Processes = Processes {
+    count: 4,
+    nodes: 4,
+    suffix: "-nodes",
+    is_ring: true,
+};
 
 /// What differs there.
-const A_CPU_FOR_A_NODE: &str = "processes on nodes of their own. In their place are as many processes as there are CPUs (2, 4, 8 or 16), so that \
-                                no two share a CPU; all share its memory.";
+const NAMESPACES: &str = "Machines of their own: nodes are network namespaces of this machine, 2 or 4, over libfabric's tcp, and share its CPUs. Where the \
+                          process is not root there are no numbers.";
 
 fn ring(shape: &'static str, processes: Processes) -> Vec<Experiment> {
     let ways = |name: &str, ways: &[&str], model| experiment(name, shape, ways, RING_SIZES, processes, model);
@@ -477,6 +486,7 @@ fn ghosts(title: &'static str, (dimensions, points): (&'static str, &str), proce
         seconds: 3.0,
         launches: 3,
         model,
+        nodes: processes.nodes,
         ..by_size(
             &format!("rma-ghosts{}-{dimensions}-{way}", processes.suffix),
             "update of ghost cells",
@@ -507,7 +517,7 @@ fn ghosts(title: &'static str, (dimensions, points): (&'static str, &str), proce
         shape: Shape::Linear,
         experiments: vec![of("sendrecv", &["--messages"], None), of("ga", &[], Some(GA))],
         baseline: "sendrecv",
-        missing: (!processes.suffix.is_empty()).then_some(A_CPU_FOR_A_NODE),
+        missing: (processes.nodes > 0).then_some(NAMESPACES),
     }
 }
 
@@ -553,6 +563,7 @@ fn experiment(
         seconds: 4.0,
         launches: 3,
         model,
+        nodes: processes.nodes,
         ..by_size(
             &format!("rma-{name}{}-{shape}", processes.suffix),
             shape,
@@ -579,20 +590,6 @@ fn rows_of(shape: &str) -> Rows {
     }
 }
 
-/// Two nodes with a process each.
-const NODES_PAIR: Processes = Processes {
-    count: 2,
-    suffix: "-nodes",
-    is_ring: false,
-};
-
-/// A ring of nodes with a process each: the paper's were 16, of which each had processors of its own.
-const NODES_RING: Processes = Processes {
-    count: 4,
-    suffix: "-nodes",
-    is_ring: true,
-};
-
 /// Why a gain by going without shared memory is not looked for.
 const NODES_HERE: &str = "the paper compares runs with and without shared memory; nodes are namespaces of one machine here, and their network, over TCP, is \
                           slower than shared memory";
@@ -606,10 +603,7 @@ fn across_nodes(title: &'static str, claims: Vec<Claim>, (shape, processes): (&'
         false => ("pingpong", "8,128,1K,8K,32K,128K,512K,2M"),
         true => ("ring", "128,1K,8K,32K,128K,512K"),
     };
-    let of = |name: &str, ways: &[&str], model| Experiment {
-        nodes: processes.count,
-        ..experiment(name, shape, ways, sizes, processes, model)
-    };
+    let of = |name: &str, ways: &[&str], model| experiment(name, shape, ways, sizes, processes, model);
     Figure {
         title,
         claims,
@@ -619,9 +613,6 @@ fn across_nodes(title: &'static str, claims: Vec<Claim>, (shape, processes): (&'
             of(&format!("{name}-armci"), &["armci-put", "armci-get"], Some(ARMCI)),
         ],
         baseline: "sendrecv",
-        missing: Some(
-            "Nodes of their own: they are network namespaces of this machine, 2 or 4, over libfabric's tcp. Where the process is not root there are no \
-             numbers.",
-        ),
+        missing: Some(NAMESPACES),
     }
 }
