@@ -12,6 +12,11 @@ use serde::Deserialize;
 
 use super::Document;
 
+/// Numbers and sizes look as `isthmus bench` shows them.
+#[path = "../../../crates/cli/src/show.rs"]
+#[allow(dead_code, reason = "isthmus shows more than tables need")]
+mod show;
+
 const PAGES: &str = "docs/numbers/";
 const DATA: &str = "docs/numbers/data";
 const END: &str = "<!-- end of table -->";
@@ -92,6 +97,7 @@ fn page_of(text: &str, data: &mut dyn FnMut(&str) -> Result<Data>) -> Result<Str
         let words: Vec<&str> = words.split_whitespace().collect();
         let (kind, file, names) = match words[..] {
             [kind @ ("table" | "means"), file, ref names @ ..] if !names.is_empty() => (kind, file, names),
+            ["table" | "means", ..] => bail!("{line}: a file and experiments are to be named"),
             _ => continue,
         };
         let known = data(file)?;
@@ -155,7 +161,7 @@ fn table(experiments: &[&Experiment]) -> String {
                 median(&library.values.iter().find(same)?.launches)
             });
             let values: Vec<String> = values
-                .map(|value| value.map_or_else(|| "-".to_owned(), significant))
+                .map(|value| value.map_or_else(|| "-".to_owned(), show::significant))
                 .collect();
             let speed_up = experiment.speed_ups.iter().find(|(known, _)| *known == label);
             let speed_up = speed_up.map_or_else(|| "-".to_owned(), |(_, factor)| format!("{factor:.2}"));
@@ -186,7 +192,7 @@ fn means(experiments: &[&Experiment]) -> String {
 /// As `speed_ups` names the cell: `pingpong, 64K`; without the operation where there is one only.
 fn label(experiment: &Experiment, cell: &Value) -> String {
     let size = match experiment.rows.as_str() {
-        "bytes" => bytes(cell.at),
+        "bytes" => show::bytes(cell.at),
         _ => cell.at.to_string(),
     };
     match experiment
@@ -199,14 +205,6 @@ fn label(experiment: &Experiment, cell: &Value) -> String {
     }
 }
 
-fn bytes(bytes: u64) -> String {
-    let units = [(1 << 30, "G"), (1 << 20, "M"), (1 << 10, "K")];
-    let unit = units
-        .iter()
-        .find(|(size, _)| bytes >= *size && bytes.is_multiple_of(*size));
-    unit.map_or_else(|| bytes.to_string(), |(size, unit)| format!("{}{unit}", bytes / size))
-}
-
 fn median(launches: &[f64]) -> Option<f64> {
     let mut sorted = launches.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -216,16 +214,6 @@ fn median(launches: &[f64]) -> Option<f64> {
         odd if odd % 2 == 1 => Some(sorted[middle]),
         _ => Some(f64::midpoint(sorted[middle - 1], sorted[middle])),
     }
-}
-
-fn significant(value: f64) -> String {
-    let digits = match value.abs() {
-        large if large >= 100.0 => 0,
-        large if large >= 10.0 => 1,
-        large if large >= 1.0 => 2,
-        _ => 3,
-    };
-    format!("{value:.digits$}")
 }
 
 #[cfg(test)]
@@ -272,6 +260,7 @@ mod tests {
     fn an_unknown_experiment_or_a_table_without_end_is_an_error() {
         assert!(rendered("<!-- table x.json b -->\n<!-- end of table -->\n").is_err());
         assert!(rendered("<!-- table x.json a -->\n").is_err());
+        assert!(rendered("<!-- means x.json -->\n<!-- end of table -->\n").is_err());
         assert_eq!(rendered("<!-- a note -->\n").ok().as_deref(), Some("<!-- a note -->\n"));
     }
 }
