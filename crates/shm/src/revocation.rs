@@ -118,7 +118,7 @@ pub fn publish(
     Ok(())
 }
 
-/// Have all members taken what was [published](publish) there? For its maker, once for each.
+/// Have all members taken what was [published](publish) there? For its maker, which owns the memory again from then on.
 pub fn is_unused(segment: &Segment, at: Offset) -> bool {
     // SYNC: revocation-users
     look(segment, at).is_some_and(|(entry, _)| entry.users.load(Ordering::Acquire) == 0)

@@ -260,8 +260,8 @@ impl Entered {
         engine.take_back_revocations();
         let length = revocation::bytes_for(told.len());
         let at = engine.memory.arena.allocate(engine.segment, length)?;
-        engine.membership.revocations.push_back((at, length));
         revocation::publish(engine.segment, at, engine.me, (first.0, count), &told)?;
+        engine.membership.revocations.push_back((at, length));
         told.iter().for_each(|&member| engine.segment.alert(member));
         engine.revoke(first.0, count);
         engine.handle_failures();
