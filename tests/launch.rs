@@ -484,15 +484,18 @@ fn oversubscription_and_options_of_others() -> Result<()> {
     Ok(())
 }
 
+/// A job on hosts that are all this machine: `name` is that of the script by which their daemons are started.
+fn on_names_of_this_machine(name: &str, options: &str) -> Result<Run> {
+    let launcher = scratch("hosts")?.join(name);
+    std::fs::write(&launcher, "#!/bin/sh\nshift\nexec \"$@\"\n")?;
+    std::fs::set_permissions(&launcher, std::fs::Permissions::from_mode(0o755))?;
+    Ok(Run::mpiexec(&format!("--launcher {} {options}", launcher.display())))
+}
+
 /// Two names of one machine are two nodes, whose daemons do not get in each other's way.
 #[test]
 fn two_names_of_one_machine() -> Result<()> {
-    let launcher = scratch("hosts")?.join("here");
-    std::fs::write(&launcher, "#!/bin/sh\nshift\nexec \"$@\"\n")?;
-    std::fs::set_permissions(&launcher, std::fs::Permissions::from_mode(0o755))?;
-    let hosts = "--host one.example:2,other.example:2 -n 4";
-    let options = format!("--launcher {} {hosts}", launcher.display());
-    let run = Run::mpiexec(&options)
+    let run = on_names_of_this_machine("here", "--host one.example:2,other.example:2 -n 4")?
         .words("sh -c")
         .arg("sleep 0.$ISTHMUS_RANK; echo $ISTHMUS_NODE");
     let run = run.finish()?;
@@ -505,15 +508,9 @@ fn two_names_of_one_machine() -> Result<()> {
 /// A node whose ranks have ended, and left something behind, ends that and not the ranks of another node.
 #[test]
 fn a_node_that_is_done_ends_no_other() -> Result<()> {
-    let launcher = scratch("hosts")?.join("done");
-    std::fs::write(&launcher, "#!/bin/sh\nshift\nexec \"$@\"\n")?;
-    std::fs::set_permissions(&launcher, std::fs::Permissions::from_mode(0o755))?;
-    let options = format!(
-        "--launcher {} --host one.example:1,other.example:1 -n 2",
-        launcher.display()
-    );
+    let job = on_names_of_this_machine("done", "--host one.example:1,other.example:1 -n 2")?;
     let script = "test $ISTHMUS_NODE = 0 && { sleep 1000 & exit 0; }; sleep 0.5; echo there; exit 3";
-    let run = Run::mpiexec(&options).words("sh -c").arg(script).finish()?;
+    let run = job.words("sh -c").arg(script).finish()?;
     assert_eq!((run.code, run.out.as_str()), (Some(3), "there\n"), "{}", run.err);
     Ok(())
 }
