@@ -216,25 +216,34 @@ fn loom(suite: &mut Suite, _: &Circumstances) {
 }
 
 fn ranks(suite: &mut Suite, around: &Circumstances) {
-    let mut ranks = cargo();
-    ranks.args([
-        "test",
-        "-p",
-        "isthmus-tests",
-        "--no-fail-fast",
-        "--",
-        "--test-threads=1",
-    ]);
-    ranks.env("ISTHMUS_PREFIX", &around.prefix);
-    let mut limit = RUN;
-    if around.full {
-        ranks.env("ISTHMUS_TEST_FULL", "1");
-        limit = FULL_RUN;
-    }
+    /// The file of tests/ that runs `isthmus bench`.
+    const BENCH: &str = "bench";
     let mut build = cargo();
     build.args(["test", "-p", "isthmus-tests", "--no-run"]);
     suite.step("tests of programs are built", || quiet(&mut build, BUILD).map(drop));
-    suite.cargo_tests("programs on several ranks, launches, bad days", &mut ranks, limit);
+    let mut run = |title: &str, files: &[&str]| {
+        let mut ranks = cargo();
+        ranks.args(["test", "-p", "isthmus-tests", "--no-fail-fast"]);
+        ranks.args(files.iter().flat_map(|file| ["--test", file]));
+        ranks.args(["--", "--test-threads=1"]);
+        ranks.env("ISTHMUS_PREFIX", &around.prefix);
+        let mut limit = RUN;
+        if around.full {
+            ranks.env("ISTHMUS_TEST_FULL", "1");
+            limit = FULL_RUN;
+        }
+        suite.cargo_tests(title, &mut ranks, limit);
+    };
+    let files: Vec<&str> = files_of_tests().filter(|file| *file != BENCH).collect();
+    run("programs on several ranks, launches, bad days", &files);
+    run("isthmus bench", &[BENCH]);
+}
+
+/// Files of the package of tests, by its manifest.
+fn files_of_tests() -> impl Iterator<Item = &'static str> {
+    let manifest = include_str!("../../tests/Cargo.toml");
+    let files = manifest.split("[[test]]").skip(1);
+    files.filter_map(|file| file.split('"').nth(1))
 }
 
 fn install_quietly(prefix: &Path) -> Result<()> {
@@ -262,5 +271,16 @@ mod tests {
         assert!(chosen("--only nothing").is_err());
         assert!(chosen("--only").is_err());
         assert!(chosen("imb").is_err());
+    }
+
+    #[test]
+    fn every_file_of_tests_is_run() {
+        let mut named: Vec<String> = files_of_tests().map(|file| format!("{file}.rs")).collect();
+        named.sort();
+        let folder = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../tests")).expect("the folder of tests");
+        let names = folder.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned());
+        let mut there: Vec<String> = names.filter(|name| name.ends_with(".rs")).collect();
+        there.sort();
+        assert_eq!(named, there);
     }
 }

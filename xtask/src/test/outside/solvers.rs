@@ -18,7 +18,7 @@ const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
 /// What ScaLAPACK's tests are run of unless all are wanted: factorizations, a least-squares problem, eigenvalues, products.
 const SLICE: [&str; 6] = ["xdlu", "xzllt", "xdls", "xsnep", "xcdtlu", "PBLAS/dpb2tst"];
 
-/// Both, on 4 ranks.
+/// All of them, on 4 ranks; dtFFT on fewer, too.
 pub fn run(suite: &mut Suite, prefix: &Path, full: bool) {
     if !fortran::has_packages() {
         return;
