@@ -3,8 +3,8 @@
  *   misses [--alloc] [--hardware | --faults] CELL ...
  *
  * A cell is pingpong:SIZE (half a round trip between ranks 0 and 1), alltoall:SIZE (so many bytes for each rank), or is:CLASS (the timed part of
- * the NAS kernel IS of nas_is.h, on a power of two ranks). The simulator sees what the
- * program and the library do in user space, not what the kernel copies, and each process has a cache of its own: first level 32 KiB, last level 4 MiB,
+ * the NAS kernel IS of nas_is.h, on a power of two ranks). The simulator sees what the program and the library do in user space, not what the
+ * kernel copies, and each process has a cache of its own: first level 32 KiB, last level 4 MiB,
  * as two cores share in "Cache-efficient, intranode, large-message MPI communication with MPICH2-Nemesis" (ICPP'09). With --alloc buffers are from
  * MPI_Alloc_mem, so that single copies are made in user space. The result is the sum over all ranks of lines that were missed in the last level.
  * With --hardware the processor counts them (perf_event_open), copies by the kernel included; with --faults the kernel counts page faults in the same

@@ -182,6 +182,7 @@ impl Transfer for Kmod {
         // SAFETY: the caller's promise.
         unsafe { self.copy(true, local, remote, range) }
     }
+
     unsafe fn pull_later(
         &self,
         remote: &Layout<'_>,
