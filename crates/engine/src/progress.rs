@@ -5,11 +5,11 @@
 //!
 //! Offers: [`gate`] (enter), [`wait`] and [`waiters`] (wait until something has happened), [`background`], [`thread`] (a thread that serves
 //! ranks on other nodes while the program computes), [`first_frames`] (first frames of calls), [`placement`] (ranks leave CPUs that they share),
-//! [`few_awake`] (when ranks that share CPUs do not).
+//! [`beside_others`] (when ranks that share CPUs do not, or sleep at once).
 
 pub(crate) mod awaited;
 pub(crate) mod background;
-pub(crate) mod few_awake;
+pub(crate) mod beside_others;
 pub(crate) mod first_frames;
 pub(crate) mod gate;
 pub(crate) mod placement;

@@ -86,12 +86,32 @@ pub fn stolen() -> Duration {
 /// How many of these CPUs were busy while `meanwhile` ran, in the mean, by whatever process; `None`: the kernel does not tell. In ticks of
 /// 10 ms, mostly (`proc_stat(5)`).
 pub fn busy_while(cpus: &[usize], meanwhile: impl FnOnce()) -> Option<f64> {
-    let read = || std::fs::read_to_string("/proc/stat").ok();
-    let before = ticks(&read()?, cpus)?;
+    let before = Ticks::of(cpus)?;
     meanwhile();
-    let after = ticks(&read()?, cpus)?;
-    let (busy, all) = (after.0.checked_sub(before.0)?, after.1.checked_sub(before.1)?);
-    (all > 0).then(|| busy as f64 / all as f64 * cpus.len() as f64)
+    Some(Ticks::of(cpus)?.busy_since(before)? * cpus.len() as f64)
+}
+
+/// What some CPUs have done since the machine's start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ticks {
+    /// Ticks in which one of them was busy, by whatever process.
+    pub busy: u64,
+    /// All ticks.
+    pub all: u64,
+}
+
+impl Ticks {
+    /// Of these CPUs until now; `None`: the kernel does not tell (`proc_stat(5)`).
+    pub fn of(cpus: &[usize]) -> Option<Self> {
+        let (busy, all) = ticks(&std::fs::read_to_string("/proc/stat").ok()?, cpus)?;
+        Some(Self { busy, all })
+    }
+
+    /// The part of the time since then in which they were busy, 0 to 1; `None`: it was less than a tick.
+    pub fn busy_since(self, before: Self) -> Option<f64> {
+        let (busy, all) = (self.busy.checked_sub(before.busy)?, self.all.checked_sub(before.all)?);
+        (all > 0).then(|| busy as f64 / all as f64)
+    }
 }
 
 /// Busy ticks and all ticks of these CPUs, in the text of `/proc/stat`.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use isthmus_os::{clock, cpu};
 
-use crate::backoff::{TAKEN, TAKEN_BY_MANY, TAKEN_PERIOD, TAKEN_SMOOTHING};
+use crate::backoff::{LOST, TAKEN, TAKEN_BY_MANY, TAKEN_PERIOD, TAKEN_SMOOTHING};
 
 static RANKS: AtomicU32 = AtomicU32::new(1);
 static CPUS: AtomicU32 = AtomicU32::new(u32::MAX);
@@ -118,24 +118,48 @@ pub fn is_beside_others() -> bool {
 /// others. A few system calls; does not block. True: this was not known before.
 #[cold]
 pub fn find_others<I: IntoIterator<Item = f64>>(of_all: impl FnOnce(f64, Duration) -> I) -> bool {
-    let asked = clock::now();
-    let last = TURNS.get();
-    if last.is_some_and(|turns| asked.saturating_sub(turns.asked) < TAKEN_PERIOD.time()) {
-        return false;
-    }
-    let Some((ran, waited)) = cpu::thread_ran_and_waited() else {
+    let Some(taken) = ask_for_taken(Duration::ZERO) else {
         return false;
     };
-    let taken = last.map(|turns| turns.taken_until(ran, waited));
+    let found = is_now_and_then(of_all(taken, clock::now()));
+    !BESIDE_OTHERS.swap(found, Ordering::Relaxed) && found
+}
+
+/// Of the time that the calling thread wanted a CPU, the smoothed percentage in which it had none; what happened between its last question and
+/// `since` does not count. `None`: it has asked a short while ago, or asks for the first time, or the kernel does not tell. A few system calls; does
+/// not block.
+pub fn ask_for_taken(since: Duration) -> Option<f64> {
+    let asked = clock::now();
+    let last = TURNS.get();
+    let counts = last.is_some_and(|turns| turns.asked >= since);
+    if counts && last.is_some_and(|turns| asked.saturating_sub(turns.asked) < TAKEN_PERIOD.time()) {
+        return None;
+    }
+    let (ran, waited) = cpu::thread_ran_and_waited()?;
+    let taken = match last {
+        Some(turns) if counts => Some(turns.taken_until(ran, waited)),
+        Some(turns) => turns.taken,
+        // What a rank that shares CPUs lost while it joined says little.
+        None => is_oversubscribed().then_some(0.0),
+    };
     TURNS.set(Some(Turns {
         asked,
         ran,
         waited,
         taken,
     }));
-    let Some(taken) = taken else { return false };
-    let found = is_now_and_then(of_all(taken, asked));
-    !BESIDE_OTHERS.swap(found, Ordering::Relaxed) && found
+    taken.filter(|_| counts)
+}
+
+/// Do ranks that share CPUs get so little of them that other processes must have what they yield? `taken`: the percentage of each rank that wanted a
+/// CPU lately, `None` if it is not known: that one may compute.
+pub fn are_yields_lost(taken: impl IntoIterator<Item = Option<f64>>, ranks: u32, cpus: u32) -> bool {
+    let (mut known, mut had) = (0_u32, 0.0);
+    for taken in taken {
+        (known, had) = (known + 1, had + 100.0 - taken.unwrap_or(0.0));
+    }
+    let alone = f64::from(cpus) / f64::from(ranks.max(cpus).max(1));
+    known > 0 && had < f64::from(LOST.count()) * alone * f64::from(known)
 }
 
 impl Turns {
@@ -227,6 +251,24 @@ mod tests {
         let mut gone = vec![30; 4];
         gone.extend([1; 12]);
         assert!(!found(&gone)[15]);
+    }
+
+    #[test]
+    fn ranks_that_get_a_quarter_of_what_they_would_have_alone_lose_their_yields() {
+        let lost = |taken: &[f64], cpus| are_yields_lost(taken.iter().copied().map(Some), taken.len() as u32, cpus);
+        assert!(!lost(&[50.0; 4], 2), "nobody else");
+        assert!(!lost(&[75.0; 4], 2), "a second job, or a loop");
+        assert!(lost(&[97.0; 4], 2) && lost(&[80.0, 95.0, 96.0, 97.0], 2));
+        assert!(!lost(&[75.0; 8], 2) && !lost(&[93.0; 8], 2) && lost(&[97.0; 8], 2));
+        assert!(
+            !are_yields_lost([Some(97.0), Some(97.0), None, None], 4, 2),
+            "two that compute have the CPUs"
+        );
+        assert!(
+            are_yields_lost([Some(97.0), Some(97.0)], 4, 2),
+            "two that sleep have not"
+        );
+        assert!(!are_yields_lost([], 4, 2));
     }
 
     #[test]

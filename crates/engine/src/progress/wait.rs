@@ -19,10 +19,10 @@ use crate::channel::network;
 use crate::membership::launcher;
 use crate::memory::heap;
 use crate::progress::awaited::{self, Showing};
-use crate::progress::few_awake;
+use crate::progress::beside_others;
 use crate::progress::placement;
 use crate::progress::waiters;
-use crate::progress::wakes::{facts_now, learn_wake, yield_cpu};
+use crate::progress::wakes::{learn_wake, yield_cpu};
 use crate::rma::Progressing;
 use crate::watches::{self, longest_sleep};
 use crate::{ContextId, Entered, Peer, Result, allows_threads, counters, enter};
@@ -155,8 +155,8 @@ fn wait_patiently<T: Send>(
             Next::Yield if !oversubscribed => yield_cpu(inside.engine().slot()),
             Next::Yield => {
                 let slot = inside.engine().slot();
-                if progressing.pause(|| few_awake::yield_cpu(slot)) {
-                    few_awake::noticed(inside.engine());
+                if progressing.pause(|| beside_others::yield_cpu(slot)) {
+                    beside_others::noticed(inside.engine());
                 }
                 oversubscribed = shares_cpu(inside);
             }
@@ -182,7 +182,7 @@ fn wait_patiently<T: Send>(
 /// Does another rank need the CPU of this one?
 #[inline]
 fn shares_cpu(inside: &mut Entered) -> bool {
-    occupancy::is_oversubscribed() && !few_awake::has_own_cpu(inside.engine())
+    occupancy::is_oversubscribed() && !beside_others::has_own_cpu(inside.engine())
 }
 
 /// What to do after a round of progress in which nothing moved, counted.
@@ -198,7 +198,7 @@ pub(super) fn step(inside: &mut Entered, backoff: &mut Backoff, oversubscribed: 
 fn long_idle(inside: &mut Entered, backoff: &mut Backoff, oversubscribed: bool) -> Next {
     let engine = inside.engine();
     let turn = || engine.turn_of_awaited();
-    let facts = || facts_now(oversubscribed);
+    let facts = || beside_others::facts(oversubscribed);
     let next = backoff.on_long_idle(oversubscribed, network::looks(), turn, facts, clock::now);
     let off_cpu = backoff.take_off_cpu();
     if !off_cpu.is_zero() {

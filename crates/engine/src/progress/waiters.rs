@@ -24,7 +24,7 @@ use crate::channel::network;
 use crate::exit_hooks::{self, ExitHooks};
 use crate::membership::launcher;
 use crate::progress::awaited::{self, Showing};
-use crate::progress::few_awake;
+use crate::progress::beside_others;
 use crate::progress::first_frames;
 use crate::progress::gate;
 use crate::progress::placement;
@@ -234,7 +234,7 @@ fn poll(inside: &mut Entered, look: Look<'_>, backoff: &mut Backoff) -> bool {
         inside.outside(|| {});
     }
     let mut progressing = Progressing::begin();
-    let mut has_own_cpu = few_awake::has_own_cpu(inside.engine());
+    let mut has_own_cpu = beside_others::has_own_cpu(inside.engine());
     loop {
         let moved = inside.engine().progress();
         if let Some(call_out) = inside.advance_background() {
@@ -268,7 +268,7 @@ fn poll(inside: &mut Entered, look: Look<'_>, backoff: &mut Backoff) -> bool {
             Next::Look | Next::Spin => std::hint::spin_loop(),
             Next::CompareCpus => {
                 placement::leave_shared_cpu(inside.engine());
-                has_own_cpu = few_awake::has_own_cpu(inside.engine());
+                has_own_cpu = beside_others::has_own_cpu(inside.engine());
             }
             Next::Yield => {
                 // Some wait for what only shared memory shows.
@@ -276,9 +276,9 @@ fn poll(inside: &mut Entered, look: Look<'_>, backoff: &mut Backoff) -> bool {
                 let slot = inside.engine().slot();
                 if !oversubscribed {
                     inside.outside(|| yield_cpu(slot));
-                } else if progressing.pause(|| inside.outside(|| few_awake::yield_cpu(slot))) {
-                    few_awake::noticed(inside.engine());
-                    has_own_cpu = few_awake::has_own_cpu(inside.engine());
+                } else if progressing.pause(|| inside.outside(|| beside_others::yield_cpu(slot))) {
+                    beside_others::noticed(inside.engine());
+                    has_own_cpu = beside_others::has_own_cpu(inside.engine());
                 }
             }
             Next::Sleep => {

@@ -2,7 +2,8 @@
 //!
 //! A step is a microsecond. The scheduler is the worst that Linux was seen to be where it matters here: time slices of 3 ms; a CPU that becomes
 //! idle takes a thread that waits for another CPU; a thread that is woken starts on the CPU that it slept on if that is idle, else on any idle
-//! one, else on that of its waker, where it preempts other processes, but no rank. A yield gives the CPU to all that wait for it.
+//! one, else on that of its waker, where it preempts other processes, but no rank. A yield gives the CPU to all that wait for it. Queues of different
+//! lengths are evened out, a thread in each slice.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -31,6 +32,9 @@ struct Rank {
     /// The CPU that it shows.
     shown: usize,
     moves: u32,
+    /// Steps since ranks were last asked in which it ran, and in which it wanted a CPU and had none.
+    ran: u32,
+    waited: u32,
 }
 
 struct Machine {
@@ -42,6 +46,11 @@ struct Machine {
     now: u32,
     /// Whether ranks leave CPUs that they share.
     moves: bool,
+    /// Whether ranks sleep where yields are lost; until this step they do.
+    sleeps: bool,
+    lost_until: u32,
+    /// Steps in which a CPU was idle since then.
+    idle: u32,
     round_trips: u64,
 }
 
@@ -53,6 +62,9 @@ impl Machine {
             ranks: (0..ranks).map(|_| Rank::default()).collect(),
             now: 0,
             moves,
+            sleeps: true,
+            lost_until: 0,
+            idle: 0,
             round_trips: 0,
         };
         for rank in 0..ranks {
@@ -90,16 +102,63 @@ impl Machine {
                 self.step(cpu);
             }
             self.now += 1;
+            if self.now.is_multiple_of(SLICE) {
+                self.balance();
+            }
+            if self.now.is_multiple_of(IDLE_PERIOD.value as u32) {
+                self.look_for_idle_cpus();
+            }
+            if self.now.is_multiple_of(TAKEN_PERIOD.value as u32) {
+                self.ask();
+            }
         }
         self.round_trips - before
     }
 
+    fn look_for_idle_cpus(&mut self) {
+        let all = IDLE_PERIOD.value * self.cpus.len() as u64;
+        if self.now < self.lost_until && u64::from(self.idle) * 100 >= IDLE.value * all {
+            self.lost_until = self.now;
+            self.forget();
+        }
+        self.idle = 0;
+    }
+
+    /// Each rank knows what others took.
+    fn ask(&mut self) {
+        let (ranks, cpus) = (self.ranks.len() as u32, self.cpus.len() as u32);
+        if self.now >= self.lost_until {
+            let known = self
+                .ranks
+                .iter()
+                .filter(|rank| !rank.sleeps || rank.ran + rank.waited > 0);
+            let taken =
+                known.map(|rank| Some(100.0 * f64::from(rank.waited) / f64::from(rank.ran + rank.waited).max(1.0)));
+            if self.sleeps && ranks > cpus && occupancy::are_yields_lost(taken, ranks, cpus) {
+                let lasts = LOST_LASTS.value as u32;
+                self.lost_until = (self.now + lasts / 2).next_multiple_of(lasts);
+            }
+        }
+        self.forget();
+    }
+
+    /// What ranks knew of their turns counts no more.
+    fn forget(&mut self) {
+        self.ranks.iter_mut().for_each(|rank| (rank.ran, rank.waited) = (0, 0));
+    }
+
     fn step(&mut self, cpu: usize) {
         let Some(&thread) = self.cpus[cpu].front() else {
+            self.idle += 1;
             self.pull(cpu);
             return;
         };
         self.used[cpu] += 1;
+        for (behind, &thread) in self.cpus[cpu].iter().enumerate() {
+            if let Some(rank) = self.ranks.get_mut(thread) {
+                *(if behind == 0 { &mut rank.ran } else { &mut rank.waited }) += 1;
+            }
+        }
         if thread < self.ranks.len() && self.ranks[thread].starts <= self.now {
             self.step_rank(cpu, thread);
         }
@@ -112,6 +171,21 @@ impl Machine {
     fn next_turn(&mut self, cpu: usize) {
         self.used[cpu] = 0;
         self.cpus[cpu].rotate_left(1);
+    }
+
+    /// Now and then the shortest queue takes a thread that waits in the longest.
+    fn balance(&mut self) {
+        let by_length = |cpu: &usize| self.cpus[*cpu].len();
+        let (Some(least), Some(most)) = (
+            (0..self.cpus.len()).min_by_key(by_length),
+            (0..self.cpus.len()).max_by_key(by_length),
+        ) else {
+            return;
+        };
+        if self.cpus[least].len() + 1 < self.cpus[most].len() {
+            let thread = self.cpus[most].pop_back().expect("it waits");
+            self.cpus[least].push_back(thread);
+        }
     }
 
     /// An idle CPU takes the thread that waits longest in the longest queue.
@@ -140,7 +214,7 @@ impl Machine {
             cpus: self.cpus.len() as u32,
             wake: Some(Duration::from_micros(WAKE.into())),
             spin: Duration::ZERO,
-            patience: Duration::from_micros(1000),
+            patience: Duration::from_micros(if self.now < self.lost_until { 0 } else { 1000 }),
             beside_others: (1..self.cpus.len()).contains(&self.loops()),
         };
         for _ in 0..LOOKS_PER_STEP {
@@ -275,6 +349,22 @@ fn two_ranks_that_stay_on_one_cpu_are_slow() {
     let moved = machine.run(SECOND / 20);
     assert!(moved * 4 > alone, "{alone} alone, {moved} after the move");
     assert!(machine.ranks.iter().map(|rank| rank.moves).sum::<u32>() > 0);
+}
+
+#[test]
+fn ranks_that_share_cpus_and_lose_what_they_yield_sleep() {
+    let beside = |sleeps| {
+        let mut machine = Machine::new(2, 4, true);
+        machine.sleeps = sleeps;
+        machine.start_loops(2);
+        machine.run(SECOND / 2);
+        machine.run(SECOND / 2)
+    };
+    let (yields, sleeps) = (beside(false), beside(true));
+    assert!(
+        sleeps > 10 * yields,
+        "{yields} round trips with yields, {sleeps} with sleep"
+    );
 }
 
 #[test]

@@ -1,0 +1,266 @@
+//! What ranks that share CPUs do while other processes use these CPUs, too.
+//!
+//! A rank that shares CPUs yields to other ranks. If none of them wants a CPU, another process gets it, and keeps it for a time slice of
+//! milliseconds. Where so many ranks sleep that the others have a CPU each, such a rank waits as one with a CPU of its own does. Where more of
+//! them are awake, but get a small part of the CPUs only, they sleep instead of yielding: a rank that is woken preempts other processes, one that
+//! has yielded waits for their slices (docs/decisions/0112). That other processes may be there is known from a yield that lasted so long; one in a
+//! few is timed, since reading the clock costs a fraction of a yield.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use isthmus_os::clock;
+use isthmus_os::cpu::{self, Ticks};
+use isthmus_shm::backoff::{Facts, IDLE, IDLE_PERIOD, LOST_LASTS, OFF_CPU, OTHERS_LAST, UNTIMED_YIELDS};
+use isthmus_shm::{Slot, occupancy};
+
+use crate::engine::Engine;
+use crate::progress::wakes;
+
+/// What this process knows of other processes by its own yields.
+struct Others {
+    /// Yields until one is timed.
+    untimed: AtomicU32,
+    /// Until then other processes take what this one yields, in nanoseconds of the clock; 0: as far as is known they do not.
+    until: AtomicU64,
+    /// Until then ranks sleep instead of yielding, the same.
+    lost_until: AtomicU64,
+    /// When it was looked last whether CPUs are idle, the same, and what they had done.
+    asked: AtomicU64,
+    busy: AtomicU64,
+    all: AtomicU64,
+}
+
+static OTHERS: Others = Others::none();
+
+impl Others {
+    const fn none() -> Self {
+        Self {
+            untimed: AtomicU32::new(0),
+            until: AtomicU64::new(0),
+            lost_until: AtomicU64::new(0),
+            asked: AtomicU64::new(0),
+            busy: AtomicU64::new(0),
+            all: AtomicU64::new(0),
+        }
+    }
+
+    /// Is the yield that comes now timed?
+    fn is_timed(&self) -> bool {
+        let untimed = self.untimed.load(Ordering::Relaxed);
+        self.untimed.store(
+            untimed.checked_sub(1).unwrap_or(UNTIMED_YIELDS.count()),
+            Ordering::Relaxed,
+        );
+        untimed == 0
+    }
+
+    #[inline]
+    fn are_known(&self) -> bool {
+        self.until.load(Ordering::Relaxed) != 0
+    }
+
+    /// Are they still there, as far as is known `now`? When that is no longer known the next yield is timed.
+    fn are_there(&self, now: Duration) -> bool {
+        let is_known = now < Duration::from_nanos(self.until.load(Ordering::Relaxed));
+        if !is_known {
+            self.until.store(0, Ordering::Relaxed);
+            self.untimed.store(0, Ordering::Relaxed);
+        }
+        is_known
+    }
+
+    /// One of them has had what was yielded until `now`.
+    fn seen(&self, now: Duration) {
+        self.until
+            .store((now + OTHERS_LAST.time()).as_nanos() as u64, Ordering::Relaxed);
+    }
+
+    /// They have most of what ranks yield until `now`. Ranks of the node find out at about the same time, and yield again at the same one.
+    fn have_most(&self, now: Duration, ticks: Option<Ticks>) {
+        if let Some(ticks) = ticks {
+            self.looked(now, ticks);
+        }
+        let (now, lasts) = (now.as_nanos() as u64, LOST_LASTS.time().as_nanos() as u64);
+        let until = (now + lasts / 2).next_multiple_of(lasts);
+        self.lost_until.store(until, Ordering::Relaxed);
+    }
+
+    /// CPUs have done so much until `now`; what they had when it was looked before.
+    fn looked(&self, now: Duration, ticks: Ticks) -> Ticks {
+        self.asked.store(now.as_nanos() as u64, Ordering::Relaxed);
+        Ticks {
+            busy: self.busy.swap(ticks.busy, Ordering::Relaxed),
+            all: self.all.swap(ticks.all, Ordering::Relaxed),
+        }
+    }
+
+    /// The same. True: CPUs were idle for so much of the time that other processes must have gone, which is taken to be so.
+    fn have_gone(&self, now: Duration, ticks: Ticks) -> bool {
+        let busy = ticks.busy_since(self.looked(now, ticks));
+        let are_idle = busy.is_some_and(|busy| 100.0 * (1.0 - busy) >= f64::from(IDLE.count()));
+        if are_idle {
+            self.lost_until.store(now.as_nanos() as u64, Ordering::Relaxed);
+        }
+        are_idle
+    }
+
+    /// Is it time to look whether CPUs are idle?
+    fn is_due(&self, now: Duration) -> bool {
+        now.saturating_sub(Duration::from_nanos(self.asked.load(Ordering::Relaxed))) >= IDLE_PERIOD.time()
+    }
+
+    /// Do they `now`, as far as is known?
+    fn still_have_most(&self, now: Duration) -> bool {
+        now < self.lost_since()
+    }
+
+    /// When ranks yield again, or have done so last.
+    fn lost_since(&self) -> Duration {
+        Duration::from_nanos(self.lost_until.load(Ordering::Relaxed))
+    }
+}
+
+/// Does a rank that shares CPUs wait as one with a CPU of its own does, as things are? Does not block.
+#[inline]
+pub(super) fn has_own_cpu(engine: &Engine) -> bool {
+    OTHERS.are_known() && is_few_beside_others(engine)
+}
+
+#[cold]
+fn is_few_beside_others(engine: &Engine) -> bool {
+    let now = clock::now();
+    OTHERS.are_there(now) && !OTHERS.still_have_most(now) && are_few_awake(slots(engine), occupancy::cpus())
+}
+
+/// What decides how a rank waits, as things are. `oversubscribed`: it shares its CPU. Does not block.
+pub(super) fn facts(oversubscribed: bool) -> Facts {
+    let facts = wakes::facts_now(oversubscribed);
+    let are_lost = oversubscribed && OTHERS.lost_until.load(Ordering::Relaxed) != 0 && sleeps_at(clock::now());
+    match are_lost {
+        true => Facts {
+            patience: Duration::ZERO,
+            ..facts
+        },
+        false => facts,
+    }
+}
+
+/// Does a rank that shares CPUs sleep instead of yielding?
+#[cold]
+fn sleeps_at(now: Duration) -> bool {
+    if !OTHERS.still_have_most(now) {
+        return false;
+    }
+    let ticks = OTHERS.is_due(now).then(|| Ticks::of(&cpu::affinity())).flatten();
+    !ticks.is_some_and(|ticks| OTHERS.have_gone(now, ticks))
+}
+
+/// Yield the CPU to ranks that want it. True: it was away for long ([`noticed`]).
+#[must_use]
+pub(super) fn yield_cpu(slot: &Slot) -> bool {
+    if !OTHERS.is_timed() {
+        wakes::yield_cpu(slot);
+        return false;
+    }
+    let began = clock::now();
+    wakes::yield_cpu(slot);
+    clock::now().saturating_sub(began) >= OFF_CPU.time()
+}
+
+/// A yield took long. If the ranks that are awake have a CPU each, it was another process that took it; else it may have been a rank, and the share
+/// of the CPUs' time that ranks have tells. A few system calls; does not block.
+#[cold]
+pub(super) fn noticed(engine: &Engine) {
+    let now = clock::now();
+    if are_few_awake(slots(engine), occupancy::cpus()) {
+        OTHERS.seen(now);
+    }
+    OTHERS.untimed.store(0, Ordering::Relaxed);
+    if let Some(taken) = occupancy::ask_for_taken(OTHERS.lost_since()) {
+        engine.slot().show_taken(taken, now);
+    }
+    let taken = slots(engine).filter_map(|slot| {
+        let taken = slot.taken(now);
+        // One that sleeps, and did a second ago, wants none.
+        (taken.is_some() || !slot.doorbell().is_armed()).then_some(taken)
+    });
+    if let Some(cpus) = occupancy::cpus()
+        && occupancy::are_yields_lost(taken, engine.segment.ranks(), cpus)
+    {
+        OTHERS.have_most(now, Ticks::of(&cpu::affinity()));
+    }
+}
+
+fn slots(engine: &Engine) -> impl Iterator<Item = &'static Slot> {
+    let segment = engine.segment;
+    (0..segment.ranks()).map(|rank| segment.slot(rank))
+}
+
+/// Have the ranks that do not sleep a CPU each?
+fn are_few_awake<'a>(slots: impl Iterator<Item = &'a Slot>, cpus: Option<u32>) -> bool {
+    let awake = slots.filter(|slot| !slot.doorbell().is_armed()).count();
+    cpus.is_some_and(|cpus| awake <= cpus as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_that_sleep_want_no_cpu() {
+        let ranks: [Slot; 4] = Default::default();
+        let are_few = |cpus| are_few_awake(ranks.iter(), Some(cpus));
+        assert!(!are_few(2) && are_few(4));
+        ranks[1].doorbell().prepare_to_sleep();
+        assert!(!are_few(2) && are_few(3));
+        ranks[3].doorbell().prepare_to_sleep();
+        assert!(are_few(2) && !are_few(1));
+        ranks[3].doorbell().stay_awake();
+        assert!(!are_few(2), "one that wakes wants one again");
+        assert!(!are_few_awake(ranks.iter(), None), "there is no job yet");
+    }
+
+    #[test]
+    fn ranks_yield_again_at_the_same_time() {
+        let (others, later) = (Others::none(), Others::none());
+        let seconds = Duration::from_secs_f64;
+        others.have_most(seconds(100.3), None);
+        later.have_most(seconds(100.45), None);
+        assert_eq!(others.lost_since(), later.lost_since());
+        assert!(others.still_have_most(seconds(101.9)) && !others.still_have_most(seconds(102.0)));
+        others.have_most(seconds(101.9), None);
+        assert!(
+            others.still_have_most(seconds(103.9)),
+            "never for much less than the half"
+        );
+    }
+
+    #[test]
+    fn idle_cpus_tell_that_other_processes_have_gone() {
+        let others = Others::none();
+        let (milliseconds, ticks) = (Duration::from_millis, |busy, all| Ticks { busy, all });
+        others.have_most(milliseconds(100_300), Some(ticks(1000, 9000)));
+        assert!(!others.is_due(milliseconds(100_339)) && others.is_due(milliseconds(100_340)));
+        assert!(!others.have_gone(milliseconds(100_400), ticks(1019, 9020)));
+        assert!(others.still_have_most(milliseconds(100_400)));
+        assert!(others.have_gone(milliseconds(100_500), ticks(1033, 9040)));
+        assert!(!others.still_have_most(milliseconds(100_500)));
+    }
+
+    #[test]
+    fn other_processes_are_looked_for_again_when_they_may_have_gone() {
+        let others = Others::none();
+        let timed: Vec<bool> = (0..2 * UNTIMED_YIELDS.count() + 3).map(|_| others.is_timed()).collect();
+        let often = timed.iter().filter(|is_timed| **is_timed).count();
+        assert!(timed[0] && often == 3, "{timed:?}");
+        assert!(!others.are_known());
+        let now = Duration::from_secs(100);
+        others.seen(now);
+        assert!(others.are_known() && others.are_there(now));
+        assert!(others.are_there(now + OTHERS_LAST.time() - Duration::from_nanos(1)));
+        assert!(!others.is_timed());
+        assert!(!others.are_there(now + OTHERS_LAST.time()) && !others.are_known());
+        assert!(others.is_timed(), "the next yield tells");
+    }
+}
