@@ -32,6 +32,16 @@ pub fn significant(value: f64) -> String {
     format!("{value:.digits$}")
 }
 
+/// A count to about three digits, in thousands or millions: `45.0k`.
+pub fn count(count: f64) -> String {
+    match count {
+        0.0 => "0".to_owned(),
+        count if count >= 1e6 => format!("{}M", significant(count / 1e6)),
+        count if count >= 1e3 => format!("{}k", significant(count / 1e3)),
+        _ => significant(count),
+    }
+}
+
 /// CPU numbers as the kernel writes them: `0-3,8`.
 pub fn cpus(cpus: &[usize]) -> String {
     let mut text = String::new();
@@ -107,6 +117,7 @@ mod tests {
         assert_eq!(bytes(1000), "1000");
         assert_eq!(memory(25_000_000_000), "23.3 GiB");
         assert_eq!(significant(0.1234), "0.123");
+        assert_eq!([0.0, 91.0, 2783.0, 11.25e6].map(count), ["0", "91.0", "2.78k", "11.2M"]);
         assert_eq!(significant(1234.5), "1234");
     }
 

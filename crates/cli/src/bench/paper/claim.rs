@@ -78,6 +78,8 @@ pub enum Counts {
     LessTime,
     /// `25.8 % faster`: the time of the other over its own, less 1; or more bandwidth.
     More,
+    /// `45k / 14k`: both numbers, the other's first.
+    Both,
 }
 
 /// What a result that is not the paper's is put down to.
@@ -152,8 +154,9 @@ const LITTLE: f64 = 1.25;
 const AHEAD: f64 = 1.05;
 
 impl Claim {
-    /// The verdict by these tables of its figure. `price`: so many times as long as one of ours a copy by the kernel takes, measured.
-    pub fn verdict(&self, tables: &[Table], price: Option<f64>) -> Verdict {
+    /// The verdict by these tables of its figure. `lacked`: what the machine lacks for an experiment of it. `price`: so many times as long as one of
+    /// ours a copy by the kernel takes, measured.
+    pub fn verdict(&self, tables: &[Table], lacked: Option<&str>, price: Option<f64>) -> Verdict {
         let compared = match &self.shown {
             Shown::Not(why) => {
                 return Verdict {
@@ -164,11 +167,14 @@ impl Claim {
             }
             Shown::By(compared) => compared,
         };
-        let Some(factor) = compared.factor(tables) else {
+        let Some((factor, pair)) = compared.numbers(tables) else {
             return Verdict {
                 outcome: Outcome::Unknown,
                 here: String::new(),
-                text: "no numbers in this run".to_owned(),
+                text: match lacked.map(|reason| reason.rsplit(": ").next().unwrap_or(reason)) {
+                    Some(reason) => format!("cannot be shown here: {reason}"),
+                    None => "no numbers in this run".to_owned(),
+                },
             };
         };
         let outcome = compared.expects.judge(factor);
@@ -189,7 +195,7 @@ impl Claim {
         };
         Verdict {
             outcome,
-            here: compared.counts.text(factor),
+            here: compared.counts.text(factor, pair),
             text,
         }
     }
@@ -218,9 +224,10 @@ impl Expects {
 }
 
 impl Counts {
-    /// A factor, as the paper writes it.
-    pub fn text(self, factor: f64) -> String {
+    /// A factor, and the number of the line and that of the other, as the paper writes them.
+    pub fn text(self, factor: f64, (line, other): (f64, f64)) -> String {
         match self {
+            Counts::Both => format!("{} / {}", show::count(other), show::count(line)),
             Counts::Times => format!("{} times", show::significant(factor)),
             Counts::LessTime if factor < 1.0 => format!("{:.1} % more time", 100.0 * (1.0 / factor - 1.0)),
             Counts::LessTime => format!("{:.1} % less time", 100.0 * (1.0 - 1.0 / factor)),
@@ -230,21 +237,27 @@ impl Counts {
 }
 
 impl Compared {
-    /// By what factor the line is better, in our library's numbers.
-    fn factor(&self, tables: &[Table]) -> Option<f64> {
+    /// By what factor the line is better, in our library's numbers, and the numbers of the last row that counts: its own, and the other's.
+    fn numbers(&self, tables: &[Table]) -> Option<(f64, (f64, f64))> {
         let (line, quantity) = points(tables, self.line)?;
         let (with, _) = points(tables, self.with)?;
         let rows = line.iter().filter(|(row, _)| (self.rows.0..=self.rows.1).contains(row));
-        let factors: Vec<f64> = rows
+        let pairs: Vec<(f64, f64)> = rows
             .filter_map(|(row, value)| {
                 let (_, other) = with.iter().find(|(other, _)| other == row)?;
-                Some(quantity.speed_up(*value, *other))
+                Some((*value, *other))
             })
             .collect();
-        match self.of {
-            Of::Most => factors.into_iter().max_by(f64::total_cmp),
-            Of::Mean => geometric_mean(&factors),
-        }
+        // Where both count nothing neither is better.
+        let factors = pairs.iter().map(|(value, other)| match value == other {
+            true => 1.0,
+            false => quantity.speed_up(*value, *other),
+        });
+        let factor = match self.of {
+            Of::Most => factors.max_by(f64::total_cmp),
+            Of::Mean => geometric_mean(&factors.collect::<Vec<f64>>()),
+        };
+        Some((factor?, *pairs.last()?))
     }
 }
 
@@ -281,9 +294,10 @@ mod tests {
 
     #[test]
     fn factors_are_written_as_the_paper_writes_them() {
-        assert_eq!(Counts::LessTime.text(16.04 / 12.07), "24.8 % less time");
-        assert_eq!(Counts::LessTime.text(0.8), "25.0 % more time");
-        assert_eq!(Counts::More.text(2.34 / 1.86), "+25.8 %");
-        assert_eq!(Counts::Times.text(4.0), "4.00 times");
+        assert_eq!(Counts::LessTime.text(16.04 / 12.07, (0.0, 0.0)), "24.8 % less time");
+        assert_eq!(Counts::LessTime.text(0.8, (0.0, 0.0)), "25.0 % more time");
+        assert_eq!(Counts::More.text(2.34 / 1.86, (0.0, 0.0)), "+25.8 %");
+        assert_eq!(Counts::Both.text(3.2, (14_000.0, 44_960.0)), "45.0k / 14.0k");
+        assert_eq!(Counts::Times.text(4.0, (0.0, 0.0)), "4.00 times");
     }
 }

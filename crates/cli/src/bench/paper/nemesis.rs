@@ -471,7 +471,7 @@ fn misses_claim(
             "ring",
             rows,
             Of::Mean,
-            (Expects::Factor(paper), Counts::Times),
+            (Expects::Factor(paper), Counts::Both),
             OWN_CACHES,
         ),
     }

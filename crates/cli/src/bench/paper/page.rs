@@ -5,7 +5,7 @@ use std::fmt::Write;
 use anyhow::Result;
 use plotters::style::RGBColor;
 
-use super::claim::{Expects, Outcome, Shown, Verdict};
+use super::claim::{Claim, Expects, Outcome, Shown, Verdict};
 use super::{Figure, Paper, Shape};
 use crate::bench::experiment::Experiment;
 use crate::bench::library::Name as Library;
@@ -39,7 +39,22 @@ pub struct Measured<'a> {
     pub late: Vec<String>,
 }
 
+impl Made<'_> {
+    /// The verdict on a claim of the figure with this index.
+    pub fn verdict(&self, figure: usize, claim: &Claim) -> Verdict {
+        match self.figures.get(figure) {
+            Some(measured) => measured.verdict(claim, self.price),
+            None => Measured::default().verdict(claim, self.price),
+        }
+    }
+}
+
 impl Measured<'_> {
+    /// The verdict on a claim of this figure.
+    fn verdict(&self, claim: &Claim, price: Option<f64>) -> Verdict {
+        claim.verdict(&self.tables, self.lacked.first().map(String::as_str), price)
+    }
+
     /// How many numbers are missing that should be there.
     pub fn holes(&self) -> usize {
         self.left_out.len() + self.tables.iter().map(|table| table.holes().count()).sum::<usize>()
@@ -89,16 +104,12 @@ fn verdicts(made: &Made) -> String {
                     </thead><tbody>"
         .to_owned();
     for (index, figure) in made.paper.figures.iter().enumerate() {
-        let tables = made
-            .figures
-            .get(index)
-            .map_or(&[][..], |measured| measured.tables.as_slice());
         for claim in &figure.claims {
             let Verdict {
                 outcome,
                 here,
                 text: verdict,
-            } = claim.verdict(tables, made.price);
+            } = made.verdict(index, claim);
             let _ = write!(
                 text,
                 "<tr><td>{}</td><td>{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td><td><b class=\"{}\">{}</b></td></tr>",
@@ -187,7 +198,7 @@ fn section(figure: &Figure, measured: &Measured, price: Option<f64>, before: Opt
     for claim in &figure.claims {
         let Verdict {
             here, text: verdict, ..
-        } = claim.verdict(&measured.tables, price);
+        } = measured.verdict(claim, price);
         let of = if claim.value.is_empty() {
             String::new()
         } else {

@@ -70,7 +70,7 @@ fn paper<'a>(made: &'a Made) -> Paper<'a> {
         let measured = made.figures.get(index);
         let tables = measured.map_or(&[][..], |measured| measured.tables.as_slice());
         let claims = figure.claims.iter().map(|claim| {
-            let verdict = claim.verdict(tables, made.price);
+            let verdict = made.verdict(index, claim);
             Claim {
                 says: claim.says,
                 paper: claim.value,

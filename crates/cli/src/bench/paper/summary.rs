@@ -19,11 +19,7 @@ struct Row<'a> {
 fn rows<'a>(made: &'a Made<'a>) -> impl Iterator<Item = Row<'a>> {
     made.paper.figures.iter().enumerate().flat_map(move |(index, figure)| {
         figure.claims.iter().map(move |claim| {
-            let tables = made
-                .figures
-                .get(index)
-                .map_or(&[][..], |measured| measured.tables.as_slice());
-            let verdict = claim.verdict(tables, made.price);
+            let verdict = made.verdict(index, claim);
             Row {
                 figure,
                 says: claim.says,
