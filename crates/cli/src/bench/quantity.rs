@@ -45,9 +45,10 @@ impl Quantity {
         self != Quantity::Share
     }
 
-    /// By what factor `ours` is better than `theirs`; above 1 is better.
+    /// By what factor `ours` is better than `theirs`; above 1 is better. Infinite where ours costs nothing; of two that cost nothing none is better.
     pub fn speed_up(self, ours: f64, theirs: f64) -> f64 {
         match self {
+            _ if ours == theirs => 1.0,
             Quantity::Cost(_) => theirs / ours,
             Quantity::Bandwidth | Quantity::Aggregate(_) | Quantity::Ghosts(_) | Quantity::Share => ours / theirs,
         }
@@ -85,6 +86,7 @@ mod tests {
     fn less_time_is_better() {
         assert_eq!(Quantity::Cost("us").shown(1000, 0.5), 0.5);
         assert_eq!(Quantity::Cost("us").speed_up(0.5, 1.0), 2.0);
+        assert_eq!(Quantity::Cost("lines").speed_up(0.0, 0.0), 1.0);
         assert_eq!(Quantity::Cost("us").better(1.0, 2.0), 1.0);
     }
 }

@@ -248,11 +248,7 @@ impl Compared {
                 Some((*value, *other))
             })
             .collect();
-        // Where both count nothing neither is better.
-        let factors = pairs.iter().map(|(value, other)| match value == other {
-            true => 1.0,
-            false => quantity.speed_up(*value, *other),
-        });
+        let factors = pairs.iter().map(|(value, other)| quantity.speed_up(*value, *other));
         let factor = match self.of {
             Of::Most => factors.max_by(f64::total_cmp),
             Of::Mean => geometric_mean(&factors.collect::<Vec<f64>>()),

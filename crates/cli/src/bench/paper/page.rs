@@ -371,6 +371,7 @@ fn rows(figure: &Figure, ways: &[Way]) -> String {
 fn gain(factor: f64) -> String {
     match factor {
         0.5..=2.0 => format!("{:+.1} %", 100.0 * (factor - 1.0)),
+        _ if factor.is_infinite() => "none".to_owned(),
         _ => format!("{} times", crate::show::significant(factor)),
     }
 }
@@ -559,6 +560,7 @@ fn compared(way: &Way, these: &[(u64, f64)], base: &[(u64, f64)]) -> Option<Stri
             let (_, base) = base.iter().find(|(other, _)| other == row)?;
             Some((*row, experiment.quantity.speed_up(*value, *base)))
         })
+        .filter(|(_, factor)| factor.is_finite())
         .collect();
     let values: Vec<f64> = factors.iter().map(|factor| factor.1).collect();
     let mean = geometric_mean(&values)?;
