@@ -87,7 +87,8 @@ int main(int argc, char **argv) {
     OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
     check_all();
     for (int late = 0; late < 2; late++) {
-        lent(late);
+        /* One rank alone is given private memory, which the kernel has promised. */
+        if (!late || size > 1) lent(late);
         check_all();
         windows(0, late);
         check_all();
