@@ -1,5 +1,6 @@
 /* starved: in a group of processes that may use little memory, each way of taking some is used until it is refused, with an error and
- * on every rank, and what was taken is written to. Nobody is killed for it, and once all is given back everything works. */
+ * on every rank, and what was taken is written to, piece by piece or only in the end: memory that was promised is there. No process is
+ * killed for it, and once all is given back everything works. */
 #include "check.h"
 
 #define PIECE (8 << 20)
@@ -22,15 +23,17 @@ static void check_all(void) {
     CHECK(sum == size * (size - 1) / 2, "%d", sum);
 }
 
-static void lent(void) {
+static void lent(int late) {
     static char *pieces[MOST];
     int count = 0, class = MPI_SUCCESS;
     while (count < MOST) {
         class = class_of(MPI_Alloc_mem(PIECE, MPI_INFO_NULL, &pieces[count]));
         if (class != MPI_SUCCESS) break;
-        memset(pieces[count++], rank + 1, PIECE);
+        if (!late) memset(pieces[count], rank + 1, PIECE);
+        count++;
     }
     CHECK(class == MPI_ERR_NO_MEM, "class %d after %d", class, count);
+    for (int at = 0; late && at < count; at++) memset(pieces[at], rank + 1, PIECE);
     /* Without this who comes last may have none. */
     OK(MPI_Barrier(MPI_COMM_WORLD));
     for (int at = 0; at < count; at++) {
@@ -39,19 +42,20 @@ static void lent(void) {
     }
 }
 
-static void windows(int shared) {
+static void windows(int shared, int late) {
     static MPI_Win wins[MOST];
+    static char *bases[MOST];
     int count = 0, class = MPI_SUCCESS, all = 0, least, most;
     while (count < MOST) {
-        char *base;
-        int code = shared ? MPI_Win_allocate_shared(PIECE, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &wins[count])
-                          : MPI_Win_allocate(PIECE, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &wins[count]);
+        int code = shared ? MPI_Win_allocate_shared(PIECE, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &bases[count], &wins[count])
+                          : MPI_Win_allocate(PIECE, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &bases[count], &wins[count]);
         class = class_of(code);
         if (class != MPI_SUCCESS) break;
-        memset(base, rank, PIECE);
+        if (!late) memset(bases[count], rank, PIECE);
         count++;
     }
     CHECK(class != MPI_SUCCESS, "%d windows", count);
+    for (int at = 0; late && at < count; at++) memset(bases[at], rank, PIECE);
     OK(MPI_Allreduce(&count, &least, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD));
     OK(MPI_Allreduce(&count, &most, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD));
     CHECK(least == most, "%d windows here, %d elsewhere", least, most);
@@ -82,12 +86,15 @@ int main(int argc, char **argv) {
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
     check_all();
-    lent();
-    check_all();
-    windows(0);
-    check_all();
-    windows(1);
-    check_all();
+    for (int late = 0; late < 2; late++) {
+        /* One rank alone is given private memory, which the kernel has promised. */
+        if (!late || size > 1) lent(late);
+        check_all();
+        windows(0, late);
+        check_all();
+        windows(1, late);
+        check_all();
+    }
     unexpected();
     check_all();
     end();

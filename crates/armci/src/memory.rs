@@ -52,15 +52,11 @@ const NOTHING: u64 = u64::MAX - 1;
 pub fn exchange(link: &Link<'_>, bytes: u64) -> Result<(u64, Vec<Shown>)> {
     let (taken, why) = match bytes {
         0 => (Ok(None), String::new()),
-        _ => match heap::allocate(bytes, ALIGNMENT) {
+        _ => match heap::allocate_zeroed(bytes, ALIGNMENT) {
             Ok(address) => (Ok(Some(address)), String::new()),
             Err(error) => (Err(()), error.to_string()),
         },
     };
-    if let Ok(Some(address)) = taken {
-        // SAFETY: the heap gave us so many bytes, and nobody else knows them.
-        unsafe { address.as_ptr().write_bytes(0, bytes as usize) };
-    }
     let place = match taken {
         Err(()) => REFUSED,
         Ok(None) => NOTHING,

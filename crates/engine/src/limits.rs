@@ -127,6 +127,7 @@ limits! {
     ROOMY: u64 = 4 << 10, "bytes", "-", "-", "The same of some descriptors, since synchronous sends are announced, however short;";
     ROOMY_DESCRIPTORS: u64 = 16, "times", "-", "-", "so many of a process.";
     SPARE_FROM: usize = 4 << 10, "bytes", "-", "-", "Memory of shorter unmatched payload is the allocator's business.";
+    COLLAPSED: u64 = 64 << 20, "bytes", "Xeon", "0046", "A symmetric block up to this length is made huge pages when it is allocated, which takes the kernel 2 ms for each; longer ones get their memory when they are touched.";
     SPARE_KEPT: usize = 4 << 20, "bytes", "-", "-", "Bytes of memory of unmatched payload that are kept at most.";
     BELIEVED: usize = 1 << 20, "bytes", "-", "-", "Unmatched payload beyond this has no memory before it comes: a peer only said how long its message is.";
 

@@ -189,7 +189,7 @@ pub fn memory_used() -> u64 {
 /// Bytes that they may still get.
 pub fn memory_left() -> u64 {
     let left = LIMIT.load(Ordering::Relaxed).saturating_sub(memory_used());
-    left.min(isthmus_os::memory::available())
+    left.min(isthmus_engine::heap::available())
 }
 
 /// Count bytes, unless they are beyond the limit.

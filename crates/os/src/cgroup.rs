@@ -16,12 +16,13 @@ pub struct Memory {
 
 /// CPU time per wall-clock time that our group may use (`cpu.max`): 1.5 is one and a half CPUs. `None`: no limit.
 pub fn cpu_quota() -> Option<f64> {
-    let version_2 = groups("").into_iter().filter_map(|group| {
+    let own = own();
+    let version_2 = groups(&own, "").into_iter().filter_map(|group| {
         let text = fs::read_to_string(group.join("cpu.max")).ok()?;
         let (quota, period) = text.trim().split_once(' ')?;
         ratio(quota, period)
     });
-    let version_1 = groups("cpu").into_iter().filter_map(|group| {
+    let version_1 = groups(&own, "cpu").into_iter().filter_map(|group| {
         let quota = fs::read_to_string(group.join("cpu.cfs_quota_us")).ok()?;
         let period = fs::read_to_string(group.join("cpu.cfs_period_us")).ok()?;
         ratio(quota.trim(), period.trim())
@@ -31,10 +32,11 @@ pub fn cpu_quota() -> Option<f64> {
 
 /// The limit on memory that leaves us the least. `None`: no limit.
 pub fn memory() -> Option<Memory> {
-    let version_2 = groups("")
+    let own = own();
+    let version_2 = groups(&own, "")
         .into_iter()
         .filter_map(|group| limit(&group, "memory.max", "memory.current"));
-    let version_1 = groups("memory")
+    let version_1 = groups(&own, "memory")
         .into_iter()
         .filter_map(|group| limit(&group, "memory.limit_in_bytes", "memory.usage_in_bytes"));
     version_2
@@ -46,11 +48,10 @@ fn limit(group: &Path, limit: &str, used: &str) -> Option<Memory> {
     // Version 1 says "no limit" by a number near the largest one.
     const NO_LIMIT: u64 = 1 << 62;
     let number = |file: &str| fs::read_to_string(group.join(file)).ok()?.trim().parse::<u64>().ok();
-    let memory = Memory {
-        limit: number(limit)?,
-        used: number(used)?.saturating_sub(file_cache(group)),
-    };
-    (memory.limit < NO_LIMIT).then_some(memory)
+    // The rest costs more to read.
+    let limit = number(limit).filter(|&limit| limit < NO_LIMIT)?;
+    let used = number(used)?.saturating_sub(file_cache(group));
+    Some(Memory { limit, used })
 }
 
 /// File cache of the group and of those in it, in bytes. It counts as used, but the kernel drops it before it kills.
@@ -75,10 +76,14 @@ fn ratio(quota: &str, period: &str) -> Option<f64> {
     (period > 0).then(|| quota as f64 / period as f64)
 }
 
+/// The groups of this process, a line for each controller.
+fn own() -> String {
+    fs::read_to_string("/proc/self/cgroup").unwrap_or_default()
+}
+
 /// The directories of our group and of those around it, for a version 1 `controller`, or version 2 if it is empty.
-fn groups(controller: &str) -> Vec<PathBuf> {
-    let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let Some(path) = own_path(&own, controller) else {
+fn groups(own: &str, controller: &str) -> Vec<PathBuf> {
+    let Some(path) = own_path(own, controller) else {
         return Vec::new();
     };
     let mounted = if controller.is_empty() && Path::new(ROOT).join("unified").is_dir() {

@@ -1,6 +1,7 @@
 //! How much memory can still be had. A cgroup at its limit kills rather than refuses, so ask before taking.
 
 use std::fs;
+use std::sync::OnceLock;
 
 use crate::cgroup;
 
@@ -15,4 +16,11 @@ fn machine() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find(|line| line.starts_with("MemAvailable:"))?;
     line.split_whitespace().nth(1)?.parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// May pages of a memfd that were not reserved be touched as long as there is memory? Not where the kernel refuses what processes together could
+/// touch (`vm.overcommit_memory` = 2): there a page that it has not counted is a SIGBUS.
+pub fn comes_when_touched() -> bool {
+    static COMES: OnceLock<bool> = OnceLock::new();
+    *COMES.get_or_init(|| fs::read_to_string("/proc/sys/vm/overcommit_memory").is_ok_and(|mode| mode.trim() != "2"))
 }

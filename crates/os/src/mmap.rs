@@ -2,8 +2,10 @@
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::error::{Error, Result};
+use crate::huge;
 
 /// A shared, readable and writable mapping; unmapped when dropped.
 #[derive(Debug)]
@@ -75,7 +77,7 @@ impl Mapping {
         }
     }
 
-    /// Let these pages be huge ones when the kernel next can, if its settings allow; `now`: have it make them at once,
+    /// Let these pages, whole huge ones, be huge ones when the kernel next can, if its settings allow; `now`: have it make them at once,
     /// whatever these say. False: it does not.
     pub fn prefer_huge(&self, offset: usize, length: usize, now: bool) -> bool {
         /// Since Linux 6.1.
@@ -83,9 +85,18 @@ impl Mapping {
         assert!(offset.checked_add(length).is_some_and(|end| end <= self.length));
         // SAFETY: the range is within ours; the advice changes no byte of it.
         unsafe {
-            let first = self.base.as_ptr().add(offset).cast();
-            libc::madvise(first, length, libc::MADV_HUGEPAGE) == 0
-                && (!now || libc::madvise(first, length, MADV_COLLAPSE) == 0)
+            let first = self.base.as_ptr().add(offset);
+            if libc::madvise(first.cast(), length, libc::MADV_HUGEPAGE) != 0 {
+                return false;
+            }
+            if !now {
+                return true;
+            }
+            // It makes none where there is no memory at all.
+            for at in (0..length).step_by(huge::BYTES as usize) {
+                AtomicU8::from_ptr(first.add(at)).load(Ordering::Relaxed);
+            }
+            libc::madvise(first.cast(), length, MADV_COLLAPSE) == 0
         }
     }
 

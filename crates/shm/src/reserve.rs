@@ -1,7 +1,9 @@
-//! Putting memory behind a part of the job segment, so that touching it later cannot fail.
+//! Granting memory of the job, so that touching it later cannot fail.
 //!
-//! A cgroup at its limit kills rather than refuses, so who takes much asks first what is left. What others are taking at the same moment
-//! is not seen in that: it is counted, in one word of the segment's header that all ranks add to before they ask and take from as they go.
+//! A cgroup at its limit kills rather than refuses, so the kernel is asked what is left before much is granted. Two things are not seen in its
+//! answer: memory that was granted and has not been touched yet, and private memory that ranks are taking at this moment. Both are counted, in
+//! words of the segment's header that all ranks add to before they ask. What the job's file holds already is both granted and seen by the
+//! kernel: only the rest of what was granted is held back (docs/decisions/0214).
 
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -12,17 +14,17 @@ use isthmus_os::{memfd, memory};
 use crate::segment::Error;
 use crate::sync::{AtomicU64, Ordering};
 
-/// Taken at a time; afterwards it is no longer counted, as the kernel counts it.
-const PIECE: u64 = 64 << 20;
-/// How often who has to wait for others looks.
+/// How often a process that has to wait for others looks.
 const LOOK: Duration = Duration::from_millis(1);
 /// The others are waited for while they progress; one that has died stays counted.
 const STANDSTILL: Duration = Duration::from_millis(200);
-/// However they go on, nobody is waited for longer.
+/// However the others progress, a process waits no longer.
 const MOST: Duration = Duration::from_secs(2);
-/// Left for what the kernel and the processes need to use what was taken: page tables, stacks, heaps. Without it the last piece that can
-/// be had gets somebody killed as it is touched.
+/// Left for what the kernel and the processes need to use what was granted: page tables, stacks, heaps. Without it the last piece that can
+/// be had gets a process killed as it is touched.
 const SPARE: u64 = 4 << 20;
+/// No machine has so much, and sums of less than that do not wrap.
+const ABSURD: u64 = 1 << 50;
 const LIMIT: &str = "memory of the machine or cgroup";
 
 /// Refuse `wanted` bytes if there are no more left than that. How many there are.
@@ -56,66 +58,104 @@ pub(crate) fn reserve(fd: &OwnedFd, at: u64, length: u64) -> Result<(), Error> {
     })
 }
 
-/// As [`reserve`], of so much that it is asked first whether it can be had. Blocks while others take memory that could leave too little.
-pub(crate) fn reserve_counted(taking: &AtomicU64, fd: &OwnedFd, at: u64, length: u64) -> Result<(), Error> {
-    let mut counted = Counted::once_left(taking, length, left)?;
-    let mut done = 0;
-    while done < length {
-        let piece = PIECE.min(length - done);
-        reserve(fd, at + done, piece)?;
-        counted.has_taken(piece);
-        done += piece;
+/// What of the machine's memory the job has been granted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Account<'a> {
+    /// The job's memory.
+    pub file: &'a OwnedFd,
+    /// Bytes of the file that were granted, whether they have memory or get it when they are touched.
+    pub granted: &'a AtomicU64,
+    /// Bytes of private memory that ranks are taking at this moment.
+    pub taking: &'a AtomicU64,
+}
+
+impl Account<'_> {
+    /// Grant so much of the file that it is asked first whether it can be had. Blocks while others take memory that could leave too little.
+    pub fn grant(&self, wanted: u64) -> Result<(), Error> {
+        Counted::once_left(self.granted, wanted, || self.look()).map(Counted::keep)
     }
-    Ok(())
+
+    /// Grant so little that it is not asked, or what the program has anyway.
+    pub fn grant_unseen(&self, bytes: u64) {
+        self.granted.fetch_add(bytes, Ordering::SeqCst);
+    }
+
+    /// These bytes are not granted any more. They have no memory, or soon none.
+    pub fn withdraw(&self, bytes: u64) {
+        self.granted.fetch_sub(bytes, Ordering::SeqCst);
+    }
+
+    /// Have `take` take `length` bytes of this process's own memory; it tells how many have become present. Blocks as [`Self::grant`].
+    pub fn beside<T>(&self, length: u64, take: impl FnOnce(&mut dyn FnMut(u64)) -> T) -> Result<T, Error> {
+        let mut counted = Counted::once_left(self.taking, length, || self.look())?;
+        Ok(take(&mut |bytes| counted.has_taken(bytes.min(counted.bytes))))
+    }
+
+    /// Bytes that could be granted now.
+    pub fn free(&self) -> u64 {
+        let Look { promised, left } = self.look();
+        left.saturating_sub(promised)
+    }
+
+    fn look(&self) -> Look {
+        // Memory that becomes present between these is counted twice for once, rather than not at all.
+        let present = memfd::memory(self.file).unwrap_or(0);
+        let granted = self.granted.load(Ordering::SeqCst);
+        let promised = granted.saturating_sub(present);
+        Look {
+            promised: promised.saturating_add(self.taking.load(Ordering::SeqCst)),
+            left: left(),
+        }
+    }
 }
 
-/// Have `take` take `length` bytes of this process's own memory, counted as those of the segment are; it tells how many have become
-/// present. Blocks as [`reserve_counted`].
-pub(crate) fn beside<T>(
-    taking: &AtomicU64,
-    length: u64,
-    take: impl FnOnce(&mut dyn FnMut(u64)) -> T,
-) -> Result<T, Error> {
-    let mut counted = Counted::once_left(taking, length, left)?;
-    Ok(take(&mut |bytes| counted.has_taken(bytes.min(counted.bytes))))
+/// How much memory there is.
+#[derive(Debug, Clone, Copy)]
+struct Look {
+    /// Bytes that were granted, or are being taken, and that the kernel does not count as used yet.
+    promised: u64,
+    /// Bytes that it does not count as used.
+    left: u64,
 }
 
-/// Bytes that this process is taking, as counted in the header.
+/// Bytes that this process has counted in a word of the header.
 struct Counted<'a> {
-    taking: &'a AtomicU64,
+    word: &'a AtomicU64,
     bytes: u64,
 }
 
 impl<'a> Counted<'a> {
-    /// Count `wanted` bytes. A process that counts later sees them, so of two that together want more than is left one is refused, or both.
-    fn add(taking: &'a AtomicU64, wanted: u64) -> (Self, u64) {
-        let others = taking.fetch_add(wanted, Ordering::SeqCst);
-        let counted = Self { taking, bytes: wanted };
-        (counted, others)
-    }
-
-    /// Count `wanted` bytes once they are left beside what others are taking; an error if they are not. Blocks as long as the others make
-    /// way, and no longer than [`MOST`].
-    fn once_left(taking: &'a AtomicU64, wanted: u64, left: impl Fn() -> u64) -> Result<Self, Error> {
+    /// Count `wanted` bytes once they are left beside what is promised; an error if they are not. Blocks as long as others take or give back
+    /// memory, and no longer than [`MOST`].
+    fn once_left(word: &'a AtomicU64, wanted: u64, look: impl Fn() -> Look) -> Result<Self, Error> {
+        if wanted >= ABSURD {
+            return Err(Error::Exhausted {
+                wanted,
+                left: look().left,
+                limit: LIMIT,
+            });
+        }
         let begin = Instant::now();
         let (mut since, mut least) = (begin, u64::MAX);
         loop {
-            // Counted first, and what is left looked at then: nobody who counts later is overlooked.
-            let (counted, others) = Self::add(taking, wanted);
-            if others.saturating_add(wanted) < left() {
+            // Counted first, and what is left looked at then: of two that together want more than is left one is refused, or both.
+            word.fetch_add(wanted, Ordering::SeqCst);
+            let counted = Self { word, bytes: wanted };
+            let Look { promised, left } = look();
+            if promised < left {
                 return Ok(counted);
             }
             // What we count must not refuse the others, who may be content with less.
             drop(counted);
             loop {
-                let (others, left) = (taking.load(Ordering::SeqCst), left());
+                let Look { promised, left } = look();
                 let is_late = begin.elapsed() > MOST;
-                if others.saturating_add(wanted) < left && !is_late {
+                if promised.saturating_add(wanted) < left && !is_late {
                     break;
                 }
                 // A refused process counts for a moment only.
-                if others < least {
-                    (since, least) = (Instant::now(), others);
+                if promised < least {
+                    (since, least) = (Instant::now(), promised);
                 }
                 if is_late || wanted >= left || since.elapsed() > STANDSTILL {
                     return Err(Error::Exhausted {
@@ -131,14 +171,19 @@ impl<'a> Counted<'a> {
     }
 
     fn has_taken(&mut self, bytes: u64) {
-        self.taking.fetch_sub(bytes, Ordering::SeqCst);
+        self.word.fetch_sub(bytes, Ordering::SeqCst);
         self.bytes -= bytes;
+    }
+
+    /// They stay counted.
+    fn keep(mut self) {
+        self.bytes = 0;
     }
 }
 
 impl Drop for Counted<'_> {
     fn drop(&mut self) {
-        self.taking.fetch_sub(self.bytes, Ordering::SeqCst);
+        self.word.fetch_sub(self.bytes, Ordering::SeqCst);
     }
 }
 
@@ -146,36 +191,79 @@ impl Drop for Counted<'_> {
 mod tests {
     use super::*;
 
+    fn look_at(word: &AtomicU64, left: u64) -> Look {
+        Look {
+            promised: word.load(Ordering::SeqCst),
+            left,
+        }
+    }
+
     #[test]
     fn what_others_take_is_waited_for_and_then_refused() {
         let taking = AtomicU64::new(0);
-        let first = Counted::once_left(&taking, 60, || 100).expect("there is as much");
-        let refused = Counted::once_left(&taking, 60, || 100).map(drop);
+        let look = || look_at(&taking, 100);
+        let first = Counted::once_left(&taking, 60, look).expect("there is as much");
+        let refused = Counted::once_left(&taking, 60, look).map(drop);
         assert!(matches!(refused, Err(Error::Exhausted { left: 40, .. })), "{refused:?}");
         std::thread::scope(|scope| {
-            let waits = scope.spawn(|| Counted::once_left(&taking, 60, || 100).map(drop));
+            let waits = scope.spawn(|| Counted::once_left(&taking, 60, look).map(drop));
             drop(first);
             waits.join().expect("no panic").expect("there is as much again");
         });
         assert_eq!(taking.into_inner(), 0);
     }
 
+    /// Only what has no memory yet is held back, and nothing once it is withdrawn.
     #[test]
-    fn pieces_are_no_longer_counted_once_taken() {
+    fn what_was_granted_is_promised_until_it_has_memory() {
+        const GRANTED: u64 = 64 << 12;
         let fd = memfd::create(c"test").expect("a file");
-        let taking = AtomicU64::new(7);
-        reserve_counted(&taking, &fd, 4096, 3 * 4096).expect("memory");
-        assert_eq!(taking.into_inner(), 7);
-        assert_eq!(memfd::memory(&fd).expect("its size"), 3 * 4096);
+        let (granted, taking) = (AtomicU64::new(0), AtomicU64::new(7));
+        let account = Account {
+            file: &fd,
+            granted: &granted,
+            taking: &taking,
+        };
+        account.grant(GRANTED).expect("memory");
+        assert_eq!(account.look().promised, GRANTED + 7);
+        reserve(&fd, 0, GRANTED / 2).expect("memory");
+        assert_eq!(account.look().promised, GRANTED / 2 + 7);
+        let taken = account.beside(10, |told| {
+            let during = account.look().promised;
+            told(4);
+            during - account.look().promised
+        });
+        assert_eq!(taken.expect("memory"), 4);
+        memfd::punch(&fd, 0, GRANTED).expect("holes");
+        account.withdraw(GRANTED);
+        assert_eq!(account.look().promised, 7);
     }
 
-    /// Ranks that all want a little more than their part: somebody is refused, nobody is given what another was promised.
+    /// Two grants that together are more than there is, of which nothing is touched.
+    #[test]
+    fn what_is_promised_is_not_promised_twice() {
+        let fd = memfd::create(c"test").expect("a file");
+        let (granted, taking) = (AtomicU64::new(0), AtomicU64::new(0));
+        let account = Account {
+            file: &fd,
+            granted: &granted,
+            taking: &taking,
+        };
+        let most = account.free() / 4 * 3;
+        account.grant(most).expect("three quarters");
+        assert!(matches!(account.grant(most), Err(Error::Exhausted { .. })));
+        account.withdraw(most);
+        account.grant(most).expect("again");
+        assert_eq!(granted.into_inner(), most);
+    }
+
+    /// Ranks that all want a little more than their part: some are refused, none is given what another was promised.
     #[test]
     fn together_no_more_than_is_left() {
         const LEFT: u64 = 1000;
         let (taking, taken) = (AtomicU64::new(0), AtomicU64::new(0));
-        let left = || LEFT - taken.load(Ordering::SeqCst);
-        let take = || match Counted::once_left(&taking, 300, left) {
+        let look = || look_at(&taking, LEFT - taken.load(Ordering::SeqCst));
+        let take = || match Counted::once_left(&taking, 300, look) {
             Ok(mut counted) => {
                 for _ in 0..3 {
                     std::thread::yield_now();

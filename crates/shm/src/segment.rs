@@ -33,16 +33,18 @@
 //! addresses.
 //!
 //! # Safety
-//! The descriptor is sealed against shrinking; memory is reserved (`fallocate`) before use, so that a full machine is
-//! an error and never a SIGBUS. A process killed in mid-allocation leaks its chunk until the job ends, and stops nobody.
+//! The descriptor is sealed against shrinking; memory is granted before use, so that a full machine is an error and never a crash: see
+//! [`crate::reserve`]. What the library uses is reserved then (`fallocate`); what is a user's gets its memory when it is touched
+//! ([`Segment::promise`]). A process killed in mid-allocation leaks its chunk until the job ends, and stops nobody.
 
+mod memory;
 mod pool;
 
 use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 
 use isthmus_os::mmap::Mapping;
-use isthmus_os::{checker, cpu, huge, limits, memfd};
+use isthmus_os::{checker, cpu, limits, memfd};
 
 use self::pool::Pool;
 pub use self::pool::create_pool;
@@ -52,16 +54,14 @@ use crate::slot::Slot;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 const MAGIC: u64 = 0x5355_4d48_5453_4901; // "\x01ISTHMUS"
-const LAYOUT_VERSION: u32 = 13;
+const LAYOUT_VERSION: u32 = 14;
 const PAGE: u64 = 4096;
-/// Address space a job may grow into; only what is reserved costs memory.
+/// Address space a job may grow into; only what is touched costs memory.
 const LIMITS: [u64; 4] = [64 << 30, 16 << 30, 2 << 30, 256 << 20];
 /// As much where a checker runs, which keeps a book of every page that is mapped.
 const LIMIT_OF_CHECKED: u64 = 2 << 30;
 /// So much more than is taken is made accessible at a time where a checker runs.
 const STEP_OF_CHECKED: u64 = 256 << 10;
-/// Ask how much memory is left before taking this much or more at once.
-const CAREFUL_FROM: u64 = 256 << 10;
 /// Ranks in one job on one node.
 pub const MAX_RANKS: u32 = 4096;
 
@@ -120,7 +120,8 @@ struct Header {
     directory: AtomicU64,
     /// A bit for each warning that somebody has given.
     said: AtomicU64,
-    /// Bytes that ranks are taking at this moment: see [`crate::reserve`].
+    /// Bytes that were granted, and of private memory those that ranks are taking at this moment: see [`crate::reserve`].
+    granted: AtomicU64,
     taking: AtomicU64,
     /// Bytes that the job could have when it was made.
     memory: u64,
@@ -255,6 +256,7 @@ pub fn create_on(ranks: u32, nonce: [u8; 16], nodes: Option<&Nodes>) -> Result<O
         numbers: AtomicU64::new(0),
         directory: AtomicU64::new(0),
         said: AtomicU64::new(0),
+        granted: AtomicU64::new(arena),
         taking: AtomicU64::new(0),
         memory,
         pool_from: limit,
@@ -628,46 +630,6 @@ impl Segment {
         self.header().numbers.fetch_add(u64::from(count), Ordering::Relaxed)
     }
 
-    /// Take `length` bytes, zeroed, aligned to a page. Blocks no longer than the kernel takes to find the memory, for us and for processes that
-    /// are taking what could leave too little.
-    pub fn allocate(&self, length: u64) -> Result<Offset, Error> {
-        let length = length.next_multiple_of(PAGE);
-        let at = self.advance(length)?;
-        self.reserve(at, length).inspect_err(|_| {
-            self.unback(Offset(at), length);
-            self.retreat(at, length);
-        })?;
-        Ok(Offset(at))
-    }
-
-    /// Take addresses for `length` bytes, aligned to a page, with hardly any memory behind them: see [`Self::back`].
-    pub fn take(&self, length: u64) -> Result<Offset, Error> {
-        let length = length.next_multiple_of(PAGE);
-        let at = self.advance(length)?;
-        // With its last page the file is long enough, so that no access in between can be a SIGBUS.
-        reserve::reserve(&self.fd, at + length - PAGE, PAGE).inspect_err(|_| self.retreat(at, length))?;
-        Ok(Offset(at))
-    }
-
-    /// Put memory behind whole pages that were taken. Pages with memory keep it. Blocks as [`Self::allocate`]; on an error, some may have been found.
-    pub fn back(&self, at: Offset, length: u64) -> Result<(), Error> {
-        match self.is_in_pool(at) {
-            // The pool is beside the memory that others could have.
-            true => {
-                let (file, at) = self.file(at.0);
-                reserve::reserve(file, at, length)
-            }
-            false => self.reserve(at.0, length),
-        }
-    }
-
-    /// Give the memory behind whole pages back to the machine; their addresses stay taken, and read as zeros. False: the
-    /// machine does not want it.
-    pub fn unback(&self, at: Offset, length: u64) -> bool {
-        let (file, at) = self.file(at.0);
-        memfd::punch(file, at, length).is_ok()
-    }
-
     /// Map whole pages that were taken a second time, at `address`, in place of whatever is there. Fails where the kernel refuses.
     ///
     /// # Safety
@@ -685,77 +647,6 @@ impl Segment {
     /// These pages are a user's: they are in core dumps, and children share them, which is not so for the rest.
     pub fn lend(&self, at: Offset, length: u64) -> bool {
         self.range(at.0, length).is_some() && self.mapping.lend(at.0 as usize, length as usize)
-    }
-
-    /// Memory that the segment uses, in bytes.
-    pub fn memory(&self) -> Result<u64, Error> {
-        let pool = self.pool.as_ref().map_or(Ok(0), |pool| memfd::memory(pool.file()))?;
-        Ok(memfd::memory(&self.fd)? + pool)
-    }
-
-    /// Have `take` take `length` bytes of this process's own memory, unless as much is not left beside what ranks are taking of the
-    /// segment; it tells how many of them have become present. Blocks as [`Self::allocate`].
-    pub fn beside<T>(&self, length: u64, take: impl FnOnce(&mut dyn FnMut(u64)) -> T) -> Result<T, Error> {
-        reserve::beside(&self.header().taking, length, take)
-    }
-
-    /// Looking how much is left costs some 100 us, so many small requests are looked at as one large one.
-    fn reserve(&self, at: u64, length: u64) -> Result<(), Error> {
-        let unseen = self.unseen.fetch_add(length, Ordering::Relaxed).saturating_add(length);
-        if unseen < CAREFUL_FROM {
-            return reserve::reserve(&self.fd, at, length);
-        }
-        self.unseen.store(0, Ordering::Relaxed);
-        reserve::reserve_counted(&self.header().taking, &self.fd, at, length)
-    }
-
-    /// Move the end of what is taken.
-    fn advance(&self, length: u64) -> Result<u64, Error> {
-        let Header { next, limit, .. } = self.header();
-        let most = || limit.load(Ordering::SeqCst).min(self.ordinary);
-        let exhausted = |next: u64| Error::Exhausted {
-            wanted: length,
-            left: most().saturating_sub(next),
-            limit: "the job segment",
-        };
-        let taken = next.fetch_update(Ordering::SeqCst, Ordering::Relaxed, |next| {
-            next.checked_add(length).filter(|&end| end <= most())
-        });
-        let at = taken.map_err(exhausted)?;
-        // Somebody who can map less may have joined meanwhile: either they see what we took, or we see their limit.
-        // SYNC: segment-limit
-        if at + length > most() {
-            return Err(exhausted(at + length));
-        }
-        Ok(at)
-    }
-
-    /// Addresses that turned out to have no memory go back, unless somebody has taken others since.
-    fn retreat(&self, at: u64, length: u64) {
-        let _ = self
-            .header()
-            .next
-            .compare_exchange(at + length, at, Ordering::SeqCst, Ordering::Relaxed);
-    }
-
-    /// Let the huge pages that lie within these bytes be mapped as such: see [`Mapping::prefer_huge`]. Bytes that they are;
-    /// 0: there are none, or the kernel makes none.
-    pub fn prefer_huge(&self, at: Offset, length: u64, now: bool) -> u64 {
-        if self.is_in_pool(at) {
-            return length;
-        }
-        let from = at.0.next_multiple_of(huge::BYTES);
-        let end = (at.0 + length) / huge::BYTES * huge::BYTES;
-        let inside = from < end && end <= self.ordinary;
-        match inside && self.mapping.prefer_huge(from as usize, (end - from) as usize, now) {
-            true => end - from,
-            false => 0,
-        }
-    }
-
-    /// The `length` bytes at `offset`, which [`Self::allocate`] gave out, will be written soon.
-    pub fn populate(&self, offset: Offset, length: u64) {
-        self.mapping.populate(offset.0 as usize, length as usize);
     }
 
     /// Address of `length` bytes at `offset`, or `None` if that is not within memory that was taken: offsets come from

@@ -175,10 +175,11 @@ impl Job {
         self.give_back(0, self.piece.length());
     }
 
-    /// Give the memory behind a part of the heap back, unless a network may know its pages.
-    pub fn give_back(&self, at: u64, length: u64) {
-        if self.far.is_none() {
-            self.piece.unback(at, length);
+    /// Give the memory behind a part of the heap back, unless a network may know its pages: the bytes that read as zeros then.
+    pub fn give_back(&self, at: u64, length: u64) -> Option<std::ops::Range<u64>> {
+        match self.far {
+            None => self.piece.give_back(at, length),
+            Some(_) => None,
         }
     }
 

@@ -5,15 +5,17 @@
 //! allocated it: all bookkeeping is here, nothing of it is shared, and nobody frees a peer's. What a process has not
 //! freed when it dies lasts as long as the job, since peers may be copying from it.
 //!
-//! Addresses are taken from the segment in chunks and never given back; memory is. A free block either has memory (it
-//! was used a moment ago, and there is little of that) or has none. The two kinds are not joined, so that it is known of
+//! A block costs what of it is touched: its memory is promised when it is allocated, and comes page by page (docs/decisions/0214).
+//!
+//! Addresses are taken from the segment in chunks and never given back; memory is. A free block either keeps what was
+//! touched of it (it was used a moment ago, and there is little of that) or has none. The two kinds are not joined, so that it is known of
 //! every block; if that is in the way of a request, all memory of free blocks goes back, and they are.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use isthmus_os::{huge, memory};
+use isthmus_os::huge;
 pub use isthmus_shm::Place;
 use isthmus_shm::{Offset, Registry, Segment, registry, segment};
 
@@ -28,9 +30,6 @@ const PAGE: u64 = 4096;
 const CHUNK: u64 = 4 << 20;
 /// Memory that free blocks may keep, so that those who allocate in a loop do not pay for pages each time.
 const KEPT: u64 = 4 << 20;
-/// A request of this size or more is granted only if as much is left to others: unlike the heap of a process, this one
-/// puts memory behind everything that it gives.
-const LARGE: u64 = 64 << 20;
 
 /// The memory that this process shares with peers, by address.
 pub(crate) static REGISTRY: Registry = Registry::new();
@@ -71,7 +70,7 @@ pub(crate) fn open(segment: &'static Segment) {
 }
 
 /// `length` bytes that every rank of the node maps, at a multiple of `alignment`, a power of two. The bytes may be
-/// anything. Blocks no longer than the kernel takes to find the memory.
+/// anything. Blocks while other ranks take memory that could leave too little.
 ///
 /// # Errors
 /// The segment or the machine has no more, or a look at what is left says that it is better not to take it; the engine
@@ -85,6 +84,24 @@ pub fn allocate(length: u64, alignment: u64) -> crate::Result<NonNull<u8>> {
 /// # Errors
 /// As for [`allocate`].
 pub fn allocate_in(length: u64, alignment: u64, policy: HugePages) -> crate::Result<NonNull<u8>> {
+    take(length, alignment, policy).map(|(base, _)| base)
+}
+
+/// As [`allocate`], of zeros: what the kernel has just made is not written to.
+///
+/// # Errors
+/// As for [`allocate`].
+pub fn allocate_zeroed(length: u64, alignment: u64) -> crate::Result<NonNull<u8>> {
+    let (base, are_zeros) = take(length, alignment, HugePages::policy())?;
+    if !are_zeros {
+        // SAFETY: the block is ours, has as many bytes, and nobody else knows it.
+        unsafe { base.write_bytes(0, length as usize) };
+    }
+    Ok(base)
+}
+
+/// Memory for a user, and whether all of it is zeros.
+fn take(length: u64, alignment: u64, policy: HugePages) -> crate::Result<(NonNull<u8>, bool)> {
     if state() != State::Inside {
         return Err(Error::Boot("no memory is shared with peers".into()));
     }
@@ -95,16 +112,16 @@ pub fn allocate_in(length: u64, alignment: u64, policy: HugePages) -> crate::Res
         small,
     } = heaps.as_mut().expect("made before the state is Inside");
     if let Some(room) = Small::room(length, alignment) {
-        let at = small.allocate(room, || heap.allocate(PAGE, PAGE).map(|page| page.at))?;
+        let at = small.allocate(room, || heap.allocate(PAGE, PAGE).map(|(page, _)| page.at))?;
         counters::HEAP_BYTES.add(length);
-        return Ok(heap.address(Block { at, length }));
+        return Ok((heap.address(Block { at, length }), false));
     }
     if policy == HugePages::Pool && length >= huge::BYTES {
         match pool.allocate(length, alignment) {
-            Ok(block) => {
+            Ok((block, are_zeros)) => {
                 counters::HEAP_BYTES.add(length);
                 counters::HUGE_BYTES.add(block.length);
-                return Ok(pool.address(block));
+                return Ok((pool.address(block), are_zeros));
             }
             Err(error) => huge_pages::say_pool_is_short(&error),
         }
@@ -115,10 +132,10 @@ pub fn allocate_in(length: u64, alignment: u64, policy: HugePages) -> crate::Res
         _ if length < huge::BYTES => alignment,
         _ => alignment.max(huge::BYTES),
     };
-    let block = heap.allocate(length, aligned)?;
+    let (block, are_zeros) = heap.allocate(length, aligned)?;
     policy.apply(heap.segment, Offset(block.at), block.length);
     counters::HEAP_BYTES.add(length);
-    Ok(heap.address(block))
+    Ok((heap.address(block), are_zeros))
 }
 
 /// Have `take` take `length` bytes of this process's own memory, telling how many of them have become present: refused if as much is not
@@ -129,6 +146,11 @@ pub fn allocate_in(length: u64, alignment: u64, policy: HugePages) -> crate::Res
 pub fn beside<T>(length: u64, take: impl FnOnce(&mut dyn FnMut(u64)) -> T) -> crate::Result<T> {
     let segment = segment().ok_or_else(|| Error::Boot("no memory is shared with peers".into()))?;
     Ok(segment.beside(length, take)?)
+}
+
+/// Bytes that [`allocate`] could give to one rank now, as far as the kernel tells.
+pub fn available() -> u64 {
+    segment().map_or_else(isthmus_os::memory::available, Segment::free)
 }
 
 /// Is there anybody to share memory with?
@@ -257,9 +279,9 @@ struct Heap {
     segment: &'static Segment,
     /// Bytes of a page: ordinary ones, or those of the pool.
     page: u64,
-    /// Free, with memory behind every page.
+    /// Free, with memory where they were touched.
     warm: Pool,
-    /// Free, with memory behind none, or hardly any.
+    /// Free, with memory behind none, or hardly any: they read as zeros.
     cold: Pool,
     /// What users have, by offset.
     live: HashMap<u64, u64>,
@@ -287,7 +309,8 @@ impl Heap {
         move |offset| (base + offset).next_multiple_of(alignment) - base
     }
 
-    fn allocate(&mut self, length: u64, alignment: u64) -> Result<Block, segment::Error> {
+    /// A block, and whether all of it is zeros.
+    fn allocate(&mut self, length: u64, alignment: u64) -> Result<(Block, bool), segment::Error> {
         let too_much = segment::Error::Exhausted {
             wanted: length,
             left: 0,
@@ -298,23 +321,12 @@ impl Heap {
         let Some(length) = padded.filter(|length| length.checked_add(alignment).is_some()) else {
             return Err(too_much);
         };
-        // Memory in the pool has no other owner.
-        if length >= LARGE && self.page == PAGE {
-            let left = memory::available() / 2;
-            if left < length {
-                return Err(segment::Error::Exhausted {
-                    wanted: length,
-                    left,
-                    limit: "half of the memory of the machine or cgroup",
-                });
-            }
-        }
-        let block = match self.warm.cut(length, self.align(alignment)) {
-            Some(block) => block,
-            None => self.allocate_cold(length, alignment)?,
+        let (block, are_zeros) = match self.warm.cut(length, self.align(alignment)) {
+            Some(block) => (block, false),
+            None => (self.allocate_cold(length, alignment)?, true),
         };
         self.live.insert(block.at, block.length);
-        Ok(block)
+        Ok((block, are_zeros))
     }
 
     fn allocate_cold(&mut self, length: u64, alignment: u64) -> Result<Block, segment::Error> {
@@ -325,13 +337,17 @@ impl Heap {
             found = self.cold.cut(length, &align);
         }
         if found.is_none() {
+            // A refused request takes no addresses. Memory in the pool is not counted.
+            if length > CHUNK && self.page == PAGE {
+                self.segment.can_grant(length)?;
+            }
             self.grow(length + alignment - self.page)?;
             found = self.cold.cut(length, &align);
         }
         let block = found.expect("as much was just added, wherever it begins");
-        if let Err(error) = self.segment.back(Offset(block.at), block.length) {
-            // Some of it may have been found.
-            self.segment.unback(Offset(block.at), block.length);
+        if let Err(error) = self.segment.promise(Offset(block.at), block.length) {
+            // Some of it may have been found, where it has its memory now.
+            self.segment.punch(Offset(block.at), block.length);
             self.cold.add(block);
             return Err(error);
         }
@@ -377,16 +393,19 @@ impl Heap {
         }
     }
 
-    /// A free block that is in no pool becomes one without memory.
+    /// A free block that is in no pool becomes one without memory, unless the kernel does not take it.
     fn cool_block(&mut self, block: Block) {
-        // If the kernel does not take it, its pages are found again when the block is used.
-        self.segment.unback(Offset(block.at), block.length);
-        self.cold.add(block);
+        match self.segment.unback(Offset(block.at), block.length) {
+            true => self.cold.add(block),
+            false => self.warm.add(block),
+        };
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use isthmus_os::memory;
+
     use super::*;
 
     fn heap() -> Heap {
@@ -427,30 +446,37 @@ mod tests {
     fn memory_comes_and_goes() {
         let mut heap = heap();
         let before = used(&heap);
-        let block = heap.allocate(64 << 20, 1).expect("memory");
-        assert!(used(&heap) >= before + (64 << 20), "behind all of it");
+        let (block, are_zeros) = heap.allocate(64 << 20, 1).expect("memory");
+        if memory::comes_when_touched() {
+            assert!(used(&heap) <= before + PAGE, "behind none of it");
+        }
         let address = heap.address(block);
         // SAFETY: the block is ours.
-        unsafe { address.write_bytes(7, 64 << 20) };
+        unsafe {
+            assert!(are_zeros && address.add(5).read() == 0);
+            address.write_bytes(7, 64 << 20);
+        }
+        assert!(used(&heap) >= before + (64 << 20));
         assert!(heap.free(address));
         assert!(!heap.free(address), "once");
         assert!(used(&heap) <= before + PAGE, "{} more", used(&heap) - before);
-        assert_eq!(
-            heap.allocate(64 << 20, 1).expect("memory"),
-            block,
-            "the same addresses again"
-        );
+        let (again, are_zeros) = heap.allocate(64 << 20, 1).expect("memory");
+        assert_eq!(again, block, "the same addresses again");
+        // SAFETY: as above.
+        assert!(are_zeros && unsafe { address.read() } == 0);
         sound(&heap);
     }
 
     #[test]
     fn little_that_was_used_stays_at_hand() {
         let mut heap = heap();
-        let block = heap.allocate(10_000, 1).expect("memory");
+        let (block, _) = heap.allocate(10_000, 1).expect("memory");
+        // SAFETY: the block is ours.
+        unsafe { heap.address(block).write_bytes(7, 12_288) };
         let with_it = used(&heap);
         heap.free(heap.address(block));
         assert_eq!(used(&heap), with_it);
-        assert_eq!(heap.allocate(12_000, 1).expect("memory"), block);
+        assert_eq!(heap.allocate(12_000, 1).expect("memory"), (block, false));
         assert_eq!(used(&heap), with_it);
     }
 
@@ -458,7 +484,7 @@ mod tests {
     fn alignment_is_of_addresses() {
         let mut heap = heap();
         for alignment in [1, 64, 4096, 8192, 1 << 16, 2 << 20, 64 << 20] {
-            let block = heap.allocate(5000, alignment).expect("memory");
+            let (block, _) = heap.allocate(5000, alignment).expect("memory");
             let address = heap.address(block).addr().get() as u64;
             assert!(
                 address.is_multiple_of(alignment.max(PAGE)),
@@ -486,7 +512,7 @@ mod tests {
                 assert!(heap.free(address));
             } else {
                 let length = 1 + (random(1 << 22) >> random(14));
-                let block = heap.allocate(length, 1 << random(18)).expect("memory");
+                let (block, _) = heap.allocate(length, 1 << random(18)).expect("memory");
                 let address = heap.address(block);
                 // SAFETY: the block is ours.
                 unsafe {

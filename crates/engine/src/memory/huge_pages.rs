@@ -95,7 +95,7 @@ pub(crate) fn from_pool(segment: &Segment, length: u64) -> Result<Offset, segmen
         Ok(()) => Ok(at),
         Err(error) => {
             // Some may have been found.
-            segment.unback(at, length);
+            segment.punch(at, length);
             segment.return_to_pool(at, length);
             Err(error)
         }
@@ -106,9 +106,10 @@ pub(crate) fn from_pool(segment: &Segment, length: u64) -> Result<Offset, segmen
 fn collapsed(segment: &Segment, length: u64) -> Option<Offset> {
     let taken = segment.take(length + huge::BYTES).ok()?;
     let at = Offset(taken.0.next_multiple_of(huge::BYTES));
-    let good = segment.back(at, length).is_ok() && segment.prefer_huge(at, length, true) == length;
+    segment.back(at, length).ok()?;
+    let good = segment.prefer_huge(at, length, true) == length;
     if !good {
-        segment.unback(taken, length + huge::BYTES);
+        segment.unback(at, length);
     }
     good.then_some(at)
 }

@@ -4,14 +4,19 @@
 //! A piece is the process's own. Peers reach it by its place in the segment, which they all map, so that whatever a process keeps in it
 //! is a load or store away for everybody.
 
+mod granted;
 pub mod size;
 
+use std::ops::Range;
 use std::ptr::NonNull;
+use std::sync::{Mutex, PoisonError};
 
 use isthmus_os::{huge, mmap};
 use isthmus_shm::{Offset, Segment, directory, doorbell};
 
+use crate::limits::COLLAPSED;
 use crate::memory::huge_pages::HugePages;
+use crate::memory::symmetric::granted::Granted;
 use crate::memory::{heap, huge_pages};
 use crate::types::Peer;
 use crate::{Error, Result, counters};
@@ -43,11 +48,12 @@ pub struct Piece {
     segment: &'static Segment,
     at: u64,
     length: u64,
+    /// By [`Self::grant`].
+    granted: &'static Mutex<Granted>,
 }
 
 impl Piece {
-    /// Take addresses for `length` bytes, with hardly any memory behind them: it comes as they are touched, or by
-    /// [`Self::back`].
+    /// Take addresses for `length` bytes. What is to be touched of them is granted first: [`Self::grant`].
     ///
     /// # Errors
     /// The segment has no more.
@@ -60,11 +66,18 @@ impl Piece {
         }
     }
 
-    /// As [`Self::take`], of memory that can be mapped at any page ([`Self::map_at`]).
+    /// As [`Self::take`], of memory that can be mapped at any page ([`Self::map_at`]), for data that the program has in any case: it is not
+    /// asked whether there is memory, which comes as it is touched.
     ///
     /// # Errors
     /// The segment has no more.
-    pub fn take_small_pages(length: u64) -> Result<Self> {
+    pub fn take_for_statics(length: u64) -> Result<Self> {
+        let piece = Self::take_small_pages(length)?;
+        piece.segment.count(piece.length);
+        Ok(piece)
+    }
+
+    fn take_small_pages(length: u64) -> Result<Self> {
         let segment = segment()?;
         let length = length.next_multiple_of(PAGE);
         let at = match length {
@@ -78,7 +91,14 @@ impl Piece {
     fn lent(segment: &'static Segment, at: Offset, length: u64) -> Self {
         segment.lend(at, length);
         let Offset(at) = at;
-        Self { segment, at, length }
+        // As the addresses, for good.
+        let granted = Box::leak(Box::new(Mutex::new(Granted::new())));
+        Self {
+            segment,
+            at,
+            length,
+            granted,
+        }
     }
 
     /// Whole huge pages from the machine's pool, all of them at once, where that is the policy and it has as many.
@@ -120,33 +140,49 @@ impl Piece {
         Ok(())
     }
 
-    /// Put memory behind part of it, in whole pages, so that touching it cannot fail.
+    /// Grant part of it, in whole pages, so that touching it cannot fail. Memory comes when it is touched, and at once where huge pages are made
+    /// of it: of what is not too long, or if they were asked for by name.
     ///
     /// # Errors
     /// The machine, or the cgroup, has no more.
-    pub fn back(&self, from: u64, length: u64) -> Result<()> {
+    pub fn grant(&self, from: u64, length: u64) -> Result<()> {
         let first = from / PAGE * PAGE;
         let end = (from + length).next_multiple_of(PAGE).min(self.length);
-        if first < end && !self.is_in_pool() {
-            let at = Offset(self.at + first);
-            self.segment.back(at, end - first)?;
-            // At once, where the settings of the machine count for others (docs/decisions/0046).
-            match HugePages::policy() {
-                HugePages::Auto => counters::HUGE_BYTES.add(self.segment.prefer_huge(at, end - first, true)),
-                policy => policy.apply(self.segment, at, end - first),
-            }
+        if first >= end || self.is_in_pool() {
+            return Ok(());
+        }
+        let mut granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
+        for Range { start, end } in granted.missing(first..end) {
+            // After an error the parts before stay granted, and the next call finds them so.
+            self.segment.promise(Offset(self.at + start), end - start)?;
+            granted.add(start..end);
+        }
+        let (at, length) = (Offset(self.at + first), end - first);
+        match HugePages::policy() {
+            // The settings of the machine count for others (docs/decisions/0046).
+            HugePages::Auto => counters::HUGE_BYTES.add(self.segment.prefer_huge(at, length, length <= COLLAPSED)),
+            policy => policy.apply(self.segment, at, length),
         }
         Ok(())
     }
 
-    /// Give memory back: whole pages within part of it, which may be anything then. What is from the pool stays: nobody else needs it.
-    pub fn unback(&self, from: u64, length: u64) {
+    /// Give back whole pages within part of it, which read as zeros then: which. Memory from the pool stays: no other process needs it. `None`:
+    /// there are no such pages, or their memory stays.
+    pub fn give_back(&self, from: u64, length: u64) -> Option<Range<u64>> {
         let first = from.next_multiple_of(PAGE);
         let end = (from + length) / PAGE * PAGE;
-        if first < end && !self.is_in_pool() {
-            // If the kernel does not want it, it stays.
-            self.segment.unback(Offset(self.at + first), end - first);
+        if first >= end || self.is_in_pool() {
+            return None;
         }
+        let mut granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut are_zeros = true;
+        for Range { start, end } in granted.within(first..end) {
+            match self.segment.unback(Offset(self.at + start), end - start) {
+                true => granted.remove(start..end),
+                false => are_zeros = false,
+            }
+        }
+        are_zeros.then_some(first..end)
     }
 }
 

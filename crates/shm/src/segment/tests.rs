@@ -1,5 +1,7 @@
 //! Segments made and mapped in one process.
 
+use isthmus_os::{huge, memory};
+
 use super::*;
 
 #[test]
@@ -64,11 +66,40 @@ fn addresses_first_and_memory_later() {
     assert_eq!(used(), (4 << 20) + PAGE);
     // SAFETY: as above.
     assert_eq!(unsafe { first.add(1 << 20).read() }, 7, "what had memory keeps it");
-    assert!(segment.unback(at, 8 << 20));
+    assert!(segment.punch(at, 8 << 20));
     assert_eq!(used(), 0);
     // SAFETY: as above.
     assert_eq!(unsafe { first.add(1 << 20).read() }, 0, "gone, but still there");
     assert!(!segment.lend(Offset(at.0), 9 << 20), "not all of it was taken");
+}
+
+#[test]
+fn promised_memory_comes_when_it_is_touched() {
+    let fd = create(1, [7; 16]).expect("memfd");
+    let segment = Segment::attach(fd, [7; 16]).expect("attach");
+    let at = segment.take(64 << 20).expect("addresses");
+    let before = segment.memory().expect("a number");
+    let granted = segment.account().granted.load(Ordering::Relaxed);
+    segment.promise(at, 64 << 20).expect("memory");
+    assert_eq!(segment.account().granted.load(Ordering::Relaxed), granted + (64 << 20));
+    let used = || segment.memory().expect("a number") - before;
+    if !memory::comes_when_touched() {
+        println!("this kernel counts what could be touched");
+        assert!(used() >= (64 << 20) - PAGE);
+        return;
+    }
+    assert_eq!(used(), 0);
+    let first = segment.at(at, 64 << 20).expect("taken");
+    // SAFETY: taken, and nobody else's.
+    unsafe {
+        assert_eq!(first.add(32 << 20).read(), 0);
+        first.write(7);
+    }
+    assert!((PAGE..8 << 20).contains(&used()), "{}", used());
+    assert!(segment.unback(at, 64 << 20));
+    assert_eq!(segment.account().granted.load(Ordering::Relaxed), granted);
+    // SAFETY: as above.
+    assert_eq!(unsafe { first.read() }, 0);
 }
 
 #[test]

@@ -133,19 +133,28 @@ fn allocate(call: Call, size: usize, alignment: usize, zeroed: bool) -> *mut c_v
         return std::ptr::null_mut();
     }
     let found = job.heap().allocate(size as u64, alignment as u64);
+    // Of a large block only bytes outside whole pages are written to.
+    let is_large = zeroed && size as u64 >= LARGE;
+    let zeros = found.filter(|_| is_large).and_then(|at| job.give_back(at, size as u64));
     let found = found.filter(|&at| {
-        let backed = job.piece().back(at, size as u64).is_ok();
-        if !backed {
+        let granted = job.piece().grant(at, size as u64).is_ok();
+        if !granted {
             job.heap().release(at);
         }
-        backed
+        granted
     });
     let heap = job.ranges.heap();
-    let address = found.map(|at| std::ptr::with_exposed_provenance_mut::<c_void>(heap.first() + at as usize));
-    if let (Some(address), true) = (address, zeroed) {
-        // SAFETY: the block is ours, and nobody has it yet.
-        unsafe { address.cast::<u8>().write_bytes(0, size) };
+    let address = |at: u64| std::ptr::with_exposed_provenance_mut::<c_void>(heap.first() + at as usize);
+    if let (Some(at), true) = (found, zeroed) {
+        let end = at + size as u64;
+        let zeros = zeros.unwrap_or(end..end);
+        for part in [at..zeros.start, zeros.end..end] {
+            let bytes = (part.end - part.start) as usize;
+            // SAFETY: part of the block, which is ours, and nobody has it yet.
+            unsafe { address(part.start).cast::<u8>().write_bytes(0, bytes) };
+        }
     }
+    let address = found.map(address);
     let everywhere = round(job, call, ("size", size as u64), found.is_some());
     if !everywhere {
         if let Some(at) = found {

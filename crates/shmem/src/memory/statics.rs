@@ -75,7 +75,7 @@ pub fn relocate(_inside: &mut Entered) -> Result<Vec<Moved>, &'static str> {
     let mut moved = Vec::new();
     for found in segments() {
         let length = found.end - found.first;
-        let Ok(piece) = Piece::take_small_pages(length as u64) else {
+        let Ok(piece) = Piece::take_for_statics(length as u64) else {
             return Err("static data is too large for the memory that the job may share");
         };
         // SAFETY: the segment is mapped and writable, and nothing else runs.
