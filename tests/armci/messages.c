@@ -49,6 +49,15 @@ static void reductions(void)
             armci_msg_bcast_scope(SCOPE_ALL, text, sizeof text, root);
         CHECK(text[0] == 'a' + root && text[299] == 'a' + root);
     }
+    /* More than is combined at a time, and no multiple of that. */
+    enum { LONG = 300001 };
+    static int many[LONG];
+    for (int n = 0; n < LONG; n++) many[n] = n + me;
+    armci_msg_igop(many, LONG, "+");
+    for (int n = 0; n < LONG; n++) CHECK(many[n] == n * size + size * (size - 1) / 2);
+    for (int n = 0; n < LONG; n++) many[n] = me % 2 ? n : -n;
+    armci_msg_igop(many, LONG, "absmax");
+    for (int n = 0; n < LONG; n++) CHECK(many[n] == n);
     int root, up, left, right;
     armci_msg_bintree(SCOPE_ALL, &root, &up, &left, &right);
     CHECK(root == 0 && (me == 0 ? up == -1 : up == (me - 1) / 2) && (2 * me + 1 < size ? left == 2 * me + 1 : left == -1));

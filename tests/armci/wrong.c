@@ -49,6 +49,10 @@ int main(int argc, char **argv)
         if (!strcmp(what, "rmw")) ARMCI_Rmw(ARMCI_FETCH_AND_ADD_LONG, mine, far + 4, 1, last);
         if (!strcmp(what, "mutex")) ARMCI_Lock(0, last);
         if (!strcmp(what, "free")) ARMCI_Free_local(mine);
+        if (!strcmp(what, "count")) armci_msg_dgop(&one, 2147483647, "+");
+        if (!strcmp(what, "count-absmax")) armci_msg_igop(&flag, 2147483647, "absmax");
+        if (!strcmp(what, "count-broadcast")) armci_msg_bcast(mine, 2147483647, 0);
+        if (!strcmp(what, "count-send")) armci_msg_snd(5, mine, 2147483647, last);
         if (!strcmp(what, "error")) ARMCI_Error("the program gives up", 7);
         if (!strcmp(what, "members")) {
             MPI_Init(&argc, &argv);

@@ -2,6 +2,7 @@
 // A mistake is refused in one place, by a line that names the routine, the array, the argument, and what would be right; with the
 // argument `unhandled` the first of these ends the job.
 #include <ga.h>
+#include <limits.h>
 #include <macdecls.h>
 #include <mpi.h>
 #include <setjmp.h>
@@ -93,6 +94,11 @@ int main(int argc, char **argv)
     WRONG("GA_Ddot|'ints'", GA_Ddot(a, ints));
     WRONG("GA_Lu_solve|real or complex", GA_Lu_solve('n', square, square));
     WRONG("GA_Dgemm|'x'", GA_Dgemm('x', 'n', 2, 2, 2, 1, a, a, 0, a));
+    /* Counts that are larger than the array: no 16 GiB are touched. */
+    WRONG("GA_Dgop|x=0x|17179869176 bytes|count", GA_Dgop(buffer, INT_MAX, "+"));
+    WRONG("GA_Pgroup_igop|x=0x|beyond the memory", GA_Pgroup_igop(GA_Pgroup_get_world(), dims, INT_MAX, "max"));
+    WRONG("GA_Brdcst|buf=0x|beyond the memory", GA_Brdcst(buffer, INT_MAX, 0));
+    WRONG("GA_Dgop|x is null", GA_Dgop(NULL, 1, "+"));
     /* Dimensions and sizes. */
     WRONG("NGA_Create|ndim=8|1 to 7", NGA_Create(C_DBL, 8, many, "eight", NULL));
     WRONG("NGA_Create|ndim=0", NGA_Create(C_DBL, 0, many, "none", NULL));

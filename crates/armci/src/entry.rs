@@ -16,7 +16,7 @@ mod synchronization;
 
 use std::ffi::{CStr, c_char};
 
-use crate::error::{Error, Result, fatal};
+use crate::error::{Error, Result, argument, fatal};
 
 /// Success, in C.
 const DONE: i32 = 0;
@@ -58,6 +58,29 @@ unsafe fn text<'a>(text: *const c_char) -> std::borrow::Cow<'a, str> {
     }
     // SAFETY: the caller's promise.
     unsafe { CStr::from_ptr(text) }.to_string_lossy()
+}
+
+/// From so many bytes on it is looked whether there is memory of them: a fraction of what an operation on them takes.
+const LOOKED_AT_FROM: usize = 64 << 10;
+
+/// The argument `name`, so many bytes. Does not block.
+///
+/// # Errors
+/// It is null, or there is no memory of all of them, as where the program's count is wrong.
+///
+/// # Safety
+/// As for [`bytes`]; but where there is no memory at some of the addresses that is an error.
+pub unsafe fn argument_bytes<'a>(name: &str, data: *mut u8, length: usize) -> Result<&'a mut [u8]> {
+    if length != 0 && data.is_null() {
+        return Err(argument(format!("{name} is null")));
+    }
+    if length >= LOOKED_AT_FROM && !isthmus_os::mmap::is_mapped(data.addr(), length) {
+        return Err(argument(format!(
+            "{name}={data:p}, {length} bytes, is beyond the memory that this process has there: is the count wrong?"
+        )));
+    }
+    // SAFETY: the caller's promise.
+    Ok(unsafe { bytes(data, length) })
 }
 
 /// Bytes that the caller gave.

@@ -8,6 +8,9 @@ use isthmus_engine::{ContextId, Entered, Mode, OpId, Outcome, Peer, Posting, ent
 
 use crate::error::{Error, Result, argument};
 
+/// Bytes that a reduction combines at a time, at most, and so the memory that it takes for another member's. A multiple of every element.
+pub(crate) const AT_A_TIME: usize = 1 << 20;
+
 /// Tags of the collectives, in a message space that nothing else uses. Messages of a pair do not overtake one another, so
 /// calls that follow one another need none of their own.
 #[derive(Debug, Clone, Copy)]
@@ -252,8 +255,21 @@ impl<'a> Link<'a> {
     /// # Errors
     /// A member has failed.
     pub fn all_reduce(&self, data: &mut [u8], mut combine: impl FnMut(&mut [u8], &[u8])) -> Result<()> {
-        let size = self.size();
         let mut other = Vec::new();
+        for piece in data.chunks_mut(AT_A_TIME) {
+            self.all_reduce_piece(piece, &mut other, &mut combine)?;
+        }
+        Ok(())
+    }
+
+    /// `other`: memory for what comes from another member.
+    fn all_reduce_piece(
+        &self,
+        data: &mut [u8],
+        other: &mut Vec<u8>,
+        combine: &mut impl FnMut(&mut [u8], &[u8]),
+    ) -> Result<()> {
+        let size = self.size();
         let mut mask = 1;
         while mask < size {
             if self.me & mask != 0 {
@@ -262,8 +278,8 @@ impl<'a> Link<'a> {
             }
             if self.me + mask < size {
                 other.resize(data.len(), 0);
-                self.get(self.me + mask, Tag::Reduce, &mut other)?;
-                combine(data, &other);
+                self.get(self.me + mask, Tag::Reduce, other)?;
+                combine(data, other);
             }
             mask <<= 1;
         }

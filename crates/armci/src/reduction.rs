@@ -1,7 +1,7 @@
 //! The `gop` family: combine arrays of all members of a group, and tell all.
 
 use crate::error::{Result, argument};
-use crate::link::Link;
+use crate::link::{AT_A_TIME, Link};
 
 /// Types of elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -185,8 +185,10 @@ pub fn all_reduce(link: &Link<'_>, data: &mut [u8], kind: Kind, operator: Operat
     let mut combine = folding(kind, operator)?;
     if matches!(operator, Operator::AbsMax | Operator::AbsMin) {
         // Also where there is nothing to combine with.
-        let own = data.to_vec();
-        combine(data, &own);
+        for piece in data.chunks_mut(AT_A_TIME) {
+            let own = piece.to_vec();
+            combine(piece, &own);
+        }
     }
     link.all_reduce(data, combine)
 }

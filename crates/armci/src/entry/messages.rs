@@ -4,7 +4,7 @@
 use std::ffi::{c_char, c_long, c_longlong, c_void};
 
 use super::memory::number_of;
-use super::{answer, bytes, text};
+use super::{answer, argument_bytes, bytes, text};
 use crate::error::{Result, argument};
 use crate::group::{self, Group, WORLD};
 use crate::life::{self, job};
@@ -33,7 +33,12 @@ unsafe fn combine(group: &Group, x: *mut c_void, n: i32, op: *const c_char, kind
     job()?;
     let count = length("n", n)?;
     // SAFETY: the caller's promise.
-    let (operator, data) = unsafe { (Operator::of(&text(op))?, bytes(x.cast(), count * kind.bytes())) };
+    let (operator, data) = unsafe {
+        (
+            Operator::of(&text(op))?,
+            argument_bytes("x", x.cast(), count * kind.bytes())?,
+        )
+    };
     reduction::all_reduce(&group.link()?, data, kind, operator)
 }
 
@@ -148,7 +153,7 @@ unsafe extern "C" fn isthmus_armci_armci_msg_sel_scope(
         let group = group::default()?;
         let (kind, count) = (Kind::of(kind)?, length("n", n)?);
         // SAFETY: the caller's promise.
-        let (operator, data) = unsafe { (Operator::of(&text(op))?, bytes(x.cast(), count)) };
+        let (operator, data) = unsafe { (Operator::of(&text(op))?, argument_bytes("x", x.cast(), count)?) };
         match has_others(scope)? {
             true => reduction::select(&group.link()?, data, kind, operator, contribute != 0),
             false => Ok(()),
@@ -170,7 +175,8 @@ unsafe fn broadcast(group: &Group, data: *mut c_void, count: i32, root: i32) -> 
             processes: group.size(),
         })?;
     // SAFETY: the caller's promise.
-    group.link()?.broadcast(unsafe { bytes(data.cast(), count) }, root)
+    let data = unsafe { argument_bytes("buf", data.cast(), count) }?;
+    group.link()?.broadcast(data, root)
 }
 
 macro_rules! broadcasts {
@@ -249,7 +255,7 @@ unsafe extern "C" fn isthmus_armci_armci_msg_snd(number: i32, data: *mut c_void,
         let job = job()?;
         let to = job.process(to)?;
         // SAFETY: the caller's promise.
-        let data = unsafe { bytes(data.cast(), length("len", count)?) };
+        let data = unsafe { argument_bytes("buf", data.cast(), length("len", count)?) }?;
         job.world.messages()?.send(to, tag(number), data)
     };
     answer("armci_msg_snd", send());
@@ -260,7 +266,7 @@ unsafe extern "C" fn isthmus_armci_armci_msg_snd(number: i32, data: *mut c_void,
 unsafe fn receive(number: i32, data: *mut c_void, count: i32, came: *mut i32, from: Option<i32>) -> Result<i32> {
     let job = job()?;
     let from = from.map(|from| job.process(from)).transpose()?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller's promise. The bound of a buffer may be larger than it is: what counts is the message.
     let data = unsafe { bytes(data.cast(), length("buflen", count)?) };
     let (source, received) = job.world.messages()?.receive(from, tag(number), data)?;
     if !came.is_null() {
@@ -314,7 +320,7 @@ unsafe fn exchange(pointers: *mut *mut c_void, count: i32, group: i32) -> Result
     let group = group::find(group)?;
     let count = length("n", count)?;
     // SAFETY: the caller's promise; where nobody has an address there is 0.
-    let data = unsafe { bytes(pointers.cast(), count * size_of::<usize>()) };
+    let data = unsafe { argument_bytes("ptr_ar", pointers.cast(), count * size_of::<usize>()) }?;
     reduction::all_reduce(&group.link()?, data, Kind::Long, Operator::Sum)
 }
 

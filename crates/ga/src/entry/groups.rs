@@ -2,6 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
+use isthmus_armci::entry::argument_bytes;
 use isthmus_armci::group::{self, Group};
 use isthmus_armci::reduction::{Operator, all_reduce};
 
@@ -19,16 +20,8 @@ unsafe fn combine(group: &Group, at: *mut c_void, count: c_int, kind: Kind, oper
     if count == 0 {
         return Ok(());
     }
-    if at.is_null() {
-        return Err(Error::argument("x is null"));
-    }
     // SAFETY: the caller's promise.
-    let (bytes, operator) = unsafe {
-        (
-            std::slice::from_raw_parts_mut(at.cast::<u8>(), count * kind.bytes()),
-            text(operator),
-        )
-    };
+    let (bytes, operator) = unsafe { (argument_bytes("x", at.cast(), count * kind.bytes())?, text(operator)) };
     Ok(all_reduce(
         &group.link()?,
         bytes,
@@ -46,11 +39,8 @@ unsafe fn broadcast(group: &Group, at: *mut c_void, length: c_int, root: c_int) 
     if length == 0 {
         return Ok(());
     }
-    if at.is_null() {
-        return Err(Error::argument("buf is null"));
-    }
     // SAFETY: the caller's promise.
-    let bytes = unsafe { std::slice::from_raw_parts_mut(at.cast::<u8>(), length) };
+    let bytes = unsafe { argument_bytes("buf", at.cast(), length) }?;
     Ok(group.link()?.broadcast(bytes, root)?)
 }
 
