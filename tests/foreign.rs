@@ -2,7 +2,7 @@
 //! is told in words, and no rank hangs.
 
 use anyhow::{Result, ensure};
-use isthmus_tests::{Run, compile, compile_in};
+use isthmus_tests::{Run, compile, compile_in, scratch};
 
 #[test]
 fn a_constant_of_another_abi_is_told_as_that_and_aborts() -> Result<()> {
@@ -30,11 +30,18 @@ fn memory_of_a_gpu_is_refused() -> Result<()> {
         "fake_driver",
         &["-shared", "-fPIC", "-Wl,-soname,libcuda.so.1"],
     )?;
-    let program = compile("device_memory")?;
-    Run::mpiexec("-n 2 --set device_memory=2")
-        .arg(program)
-        .arg(driver)
-        .succeed()?;
+    let program = compile_in("programs", "device_memory", &["-rdynamic"])?;
+    for (setting, what) in [
+        ("device_memory=2", scratch("device")?.join("file").into_os_string()),
+        ("device_memory=0", "unwatched".into()),
+    ] {
+        Run::mpiexec("-n 2 --set")
+            .arg(setting)
+            .arg(&program)
+            .arg(&driver)
+            .arg(what)
+            .succeed()?;
+    }
     Ok(())
 }
 
