@@ -13,6 +13,14 @@ use isthmus_tests::{
 };
 use libtest_mimic::Arguments;
 
+#[path = "bad_days/connections.rs"]
+mod connections;
+
+use connections::{
+    a_daemon_obeys_nobody_else, a_flood_of_strangers_stops_no_guests, a_flood_of_strangers_stops_nothing,
+    strangers_at_the_port_of_a_job_fill_no_memory, without_descriptors_a_head_waits, without_descriptors_mpiexec_waits,
+};
+
 fn main() -> ExitCode {
     let trials = vec![
         test!(kill_one_rank_in_the_middle_of_anything),
@@ -57,6 +65,9 @@ fn main() -> ExitCode {
         test!(mpiexec_killed_while_it_launches_says_nothing),
         test!(kill_only_mpiexec_and_what_detached_itself_ends),
         test!(a_flood_of_strangers_stops_nothing, may_change_user),
+        test!(a_flood_of_strangers_stops_no_guests, may_change_user),
+        test!(without_descriptors_mpiexec_waits),
+        test!(without_descriptors_a_head_waits),
         test!(output_that_nobody_reads_stops_nothing),
         test!(strangers_at_the_port_of_a_job_fill_no_memory),
         test!(a_daemon_obeys_nobody_else),
@@ -1279,46 +1290,6 @@ fn kill_only_mpiexec_and_what_detached_itself_ends() -> Result<()> {
     })
 }
 
-/// Any user may connect to mpiexec's socket, and do nothing else: signals, time limits and deaths are attended to.
-fn a_flood_of_strangers_stops_nothing() -> Result<()> {
-    for (what, timeout, code) in [
-        ("a time limit", "1.5", 124),
-        ("a killed rank", "60", 137),
-        ("a signal", "60", 143),
-    ] {
-        let running = Run::mpiexec("--timeout")
-            .arg(timeout)
-            .words("-n 2 sleep 50")
-            .limit(Duration::from_secs(20))
-            .start()?;
-        let ranks = || {
-            children(running.pid())
-                .into_iter()
-                .filter(|rank| job_socket(*rank).is_some())
-        };
-        within(Duration::from_secs(5), "two ranks", || ranks().count() == 2)?;
-        let rank = ranks().next().context("a rank")?;
-        let socket = job_socket(rank).context("its socket")?;
-        let floods = (0..20).map(|_| {
-            let flood = Run::program(compile("deny")?)
-                .arg("user")
-                .arg(compile("idle_connections")?);
-            flood.arg(socket.trim_start_matches('@')).words("flood 30").start()
-        });
-        let floods = floods.collect::<Result<Vec<Running>>>()?;
-        std::thread::sleep(Duration::from_millis(300));
-        match what {
-            "a killed rank" => signal(rank, "KILL"),
-            "a signal" => signal(running.pid(), "TERM"),
-            _ => {}
-        }
-        let run = running.finish()?;
-        drop(floods);
-        ensure!(run.code == Some(code), "{what}: {:?}\n{}", run.code, run.err);
-    }
-    Ok(())
-}
-
 /// `mpiexec -l ... | less`, and nobody presses a key.
 fn output_that_nobody_reads_stops_nothing() -> Result<()> {
     // Nothing is read of what is tagged, and nothing of what mpiexec says itself.
@@ -1352,119 +1323,5 @@ fn output_that_nobody_reads_stops_nothing() -> Result<()> {
     let script = format!("{} -l -n 2 seq 100000 | (sleep 1; wc -l)", command("mpiexec").display());
     let late = Run::program("sh").arg("-c").arg(script).succeed()?;
     ensure!(late.out.trim() == "200000", "{}", late.out);
-    Ok(())
-}
-
-/// A job on a made-up host, which is this machine: what `--launcher` names is this script, which sees the daemon's arguments
-/// (`NODE@PORT@ADDRESSES`) in `$3`.
-fn on_a_host(name: &str, script: &str) -> Result<Run> {
-    use std::os::unix::fs::PermissionsExt;
-    let launcher = scratch("hosts")?.join(name);
-    std::fs::write(&launcher, format!("#!/bin/sh\nshift\n{script}\n"))?;
-    std::fs::set_permissions(&launcher, std::fs::Permissions::from_mode(0o755))?;
-    Ok(Run::mpiexec("--launcher")
-        .arg(launcher)
-        .words("--host one.example -n 1"))
-}
-
-/// Before a daemon has come anybody may connect to the port where it is awaited, and send what he likes.
-fn strangers_at_the_port_of_a_job_fill_no_memory() -> Result<()> {
-    let told = scratch("hosts")?.join("told");
-    let _ = std::fs::remove_file(&told);
-    let script = format!(
-        "echo $3 >> {0}; while [ ! -e {0}.go ]; do sleep 0.05; done; exec \"$@\"",
-        told.display()
-    );
-    let go = told.with_extension("go");
-    let _ = std::fs::remove_file(&go);
-    let running = on_a_host("patient", &script)?.words("echo here").start()?;
-    let call = || std::fs::read_to_string(&told).unwrap_or_default();
-    within(Duration::from_secs(10), "a daemon is called", || {
-        call().lines().count() == 1
-    })?;
-    let call = call();
-    let port: u16 = call.split('@').nth(1).context("a port")?.parse()?;
-    let address = call
-        .lines()
-        .next()
-        .and_then(|call| call.split(['@', ',']).nth(2))
-        .context("an address")?;
-    let strangers: Vec<_> = (0..20)
-        .map(|_| {
-            let stranger = std::net::TcpStream::connect((address, port));
-            std::thread::spawn(move || {
-                use std::io::Write;
-                // The length of a message and its bytes, until the head stops reading.
-                let mut packet = (60_u64 << 20).to_le_bytes().to_vec();
-                packet.resize(60 << 20, 1);
-                let _ = stranger.map(|mut stranger| {
-                    let _ = stranger.set_write_timeout(Some(Duration::from_secs(1)));
-                    stranger.write_all(&packet).map(|()| stranger)
-                });
-            })
-        })
-        .collect();
-    for stranger in strangers {
-        let _ = stranger.join();
-    }
-    let status = std::fs::read_to_string(format!("/proc/{}/status", running.pid()))?;
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let peak: u64 = peak.context("a peak")?.trim_end_matches("kB").trim().parse()?;
-    std::fs::write(go, "")?;
-    let run = running.finish()?;
-    ensure!(
-        run.code == Some(0) && run.out == "here\n",
-        "{:?} {}{}",
-        run.code,
-        run.out,
-        run.err
-    );
-    ensure!(peak < 64 << 10, "mpiexec took {peak} KiB");
-    Ok(())
-}
-
-/// A daemon does not send its secret, and runs nothing for a head that does not know it.
-fn a_daemon_obeys_nobody_else() -> Result<()> {
-    use std::io::{Read, Write};
-    let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
-    let port = listener.local_addr()?.port();
-    let told = scratch("hosts")?.join("secret");
-    let impostor = std::thread::spawn(move || -> std::io::Result<Vec<u8>> {
-        let (mut stream, _) = listener.accept()?;
-        stream.set_read_timeout(Some(Duration::from_secs(2)))?;
-        let mut heard = vec![0; 1 << 10];
-        let length = stream.read(&mut heard)?;
-        heard.truncate(length);
-        // Nothing better is known than to say the same.
-        stream.write_all(&heard)?;
-        let mut rest = Vec::new();
-        let _ = stream.read_to_end(&mut rest);
-        heard.extend(rest);
-        Ok(heard)
-    });
-    let elsewhere = format!(
-        "NODE=${{3%%@*}}; read -r secret; echo $secret > {}; set -- \"$1\" \"$2\" $NODE@{port}@127.0.0.1; echo $secret | \"$@\"",
-        told.display()
-    );
-    let run = on_a_host("elsewhere", &elsewhere)?.words("echo here").finish()?;
-    let heard = impostor
-        .join()
-        .map_err(|_| anyhow::anyhow!("the impostor has failed"))??;
-    ensure!(
-        run.code == Some(1) && run.out.is_empty(),
-        "{:?} {}{}",
-        run.code,
-        run.out,
-        run.err
-    );
-    ensure!(run.err.contains("does not know the job's secret"), "{}", run.err);
-    let secret = std::fs::read_to_string(&told)?;
-    let secret = (0..16).map(|at| u8::from_str_radix(&secret[2 * at..2 * at + 2], 16));
-    let secret = secret.collect::<Result<Vec<u8>, _>>()?;
-    ensure!(!heard.is_empty(), "the daemon says nothing");
-    ensure!(
-        !heard.windows(8).any(|part| part == &secret[..8]),
-        "the daemon says its secret"
-    );
     Ok(())
 }
