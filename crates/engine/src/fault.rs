@@ -31,6 +31,13 @@ pub(crate) fn damage_frame(frame: &mut [u8]) {
     }
 }
 
+/// The address of a peer is about to be handed to the provider. If it is to be nonsense it is now.
+pub(crate) fn damage_address(address: &mut [u8]) {
+    if let Some(plan) = plan() {
+        plan.damage_address(address);
+    }
+}
+
 /// The injected faults of this process.
 #[inline]
 pub(crate) fn plan() -> Option<&'static Plan> {

@@ -3,7 +3,7 @@
 //! A plan is written as rules, separated by commas; the first that fits a call and is due strikes:
 //! ```text
 //! rule    = what ':' fault { ':' key '=' number }
-//! what    = [ mechanism '.' ] ( pull | push | any ) | memory | frame
+//! what    = [ mechanism '.' ] ( pull | push | any ) | memory | frame | address
 //! fault   = EPERM | ENOSYS | ESRCH | EFAULT | ENOMEM | STOP | KILL | LOST | DAMAGED
 //! after=N   calls that fit go well N times first                        (0)
 //! times=N   then so many of them fail                                   (all)
@@ -21,7 +21,8 @@
 //!
 //! `memory:ENOMEM:after=9` lets a process take nine pieces of the job's memory, and no more. `frame:LOST:times=1` loses the first frame that it
 //! sends to another node, without a word to anybody. `frame:DAMAGED:at=40:after=9` puts 255 into byte 40 of the tenth frame that has so many,
-//! and of all later ones.
+//! and of all later ones. `address:DAMAGED` makes nonsense of addresses of peers on other nodes when they are handed to the
+//! provider.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,6 +35,8 @@ use crate::transfer::{Direction, Interrupted, Pending, Transfer};
 
 /// By which rules name the ring.
 const RING: &str = "ring";
+
+const ONLY_OF_NETWORK: &str = "LOST and DAMAGED are for frames, DAMAGED for addresses, and nothing else is";
 
 /// The injected faults of this process, and their times. Calls are counted over all peers.
 #[derive(Debug, Default)]
@@ -60,6 +63,7 @@ enum About {
     Copies,
     Memory,
     Frames,
+    Addresses,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,7 +135,8 @@ impl Plan {
 
     /// Is a frame to be nonsense that a process is about to send to another node? Then it is made so.
     pub fn damage_frame(&self, frame: &mut [u8]) {
-        for rule in self.rules.iter().filter(|rule| rule.kind == Kind::Damaged) {
+        let damages = |rule: &&Rule| rule.about == About::Frames && rule.kind == Kind::Damaged;
+        for rule in self.rules.iter().filter(damages) {
             let byte = usize::try_from(rule.at).ok().and_then(|at| frame.get_mut(at));
             // No inversion: a frame may be about to be sent twice.
             if let Some(byte) = byte
@@ -139,6 +144,14 @@ impl Plan {
             {
                 *byte = u8::MAX;
             }
+        }
+    }
+
+    /// Is the address of a peer to be nonsense that is about to be handed to the provider? Then it is made so.
+    pub fn damage_address(&self, address: &mut [u8]) {
+        let mut rules = self.rules.iter().filter(|rule| rule.about == About::Addresses);
+        if rules.any(Rule::is_due) {
+            address.fill(u8::MAX);
         }
     }
 
@@ -157,13 +170,14 @@ impl Rule {
         let about = match what {
             "memory" => About::Memory,
             "frame" => About::Frames,
+            "address" => About::Addresses,
             _ => About::Copies,
         };
         let direction = match direction {
             "pull" => Some(Direction::Pull),
             "push" => Some(Direction::Push),
-            "any" | "memory" | "frame" => None,
-            other => return Err(format!("\"{other}\" is not pull, push, any, memory or frame")),
+            "any" | "memory" | "frame" | "address" => None,
+            other => return Err(format!("\"{other}\" is not pull, push, any, memory, frame or address")),
         };
         let kind = match parts.next().unwrap_or_default() {
             "EPERM" => Kind::Errno(errno::EPERM),
@@ -202,8 +216,13 @@ impl Rule {
         if mechanism == Some(RING) && (matches!(kind, Kind::Errno(_)) || rule.at > 0) {
             return Err("a ring knows only STOP and KILL, between pieces".into());
         }
-        if matches!(kind, Kind::Lost | Kind::Damaged) != (about == About::Frames) {
-            return Err("LOST and DAMAGED are for frames, and nothing else is".into());
+        let is_of_network = match about {
+            About::Frames => matches!(kind, Kind::Lost | Kind::Damaged),
+            About::Addresses => kind == Kind::Damaged,
+            About::Copies | About::Memory => !matches!(kind, Kind::Lost | Kind::Damaged),
+        };
+        if !is_of_network {
+            return Err(ONLY_OF_NETWORK.into());
         }
         Ok(rule)
     }
@@ -452,6 +471,18 @@ mod tests {
     }
 
     #[test]
+    fn addresses_are_damaged_when_they_should_be() {
+        assert_eq!(outcomes("address:DAMAGED"), [(10, None, 10); 8]);
+        let plan = plan("address:DAMAGED:after=1:times=1, frame:DAMAGED:after=9");
+        let addresses = [0; 3].map(|_| {
+            let mut address = [1, 2];
+            plan.damage_address(&mut address);
+            address
+        });
+        assert_eq!(addresses, [[1, 2], [u8::MAX; 2], [1, 2]]);
+    }
+
+    #[test]
     fn ranks_are_told_apart() {
         let all = "any:EPERM:rank=1,push:ESRCH:rank=2";
         let left = |rank| Plan::parse(all).expect("a plan").of_rank(rank).rules.len();
@@ -463,9 +494,13 @@ mod tests {
     fn nonsense_is_named() {
         for (text, why) in [
             ("pull", "\"\" is no fault"),
-            ("shove:EPERM", "\"shove\" is not pull, push, any, memory or frame"),
-            ("pull:LOST", "LOST and DAMAGED are for frames, and nothing else is"),
-            ("frame:EPERM", "LOST and DAMAGED are for frames, and nothing else is"),
+            (
+                "shove:EPERM",
+                "\"shove\" is not pull, push, any, memory, frame or address",
+            ),
+            ("pull:LOST", ONLY_OF_NETWORK),
+            ("frame:EPERM", ONLY_OF_NETWORK),
+            ("address:LOST", ONLY_OF_NETWORK),
             ("pull:EPERM:after", "\"after\" is not key=number"),
             ("pull:EPERM:after=x", "\"x\" is not a number"),
             ("pull:EPERM:after=99999999999G", "\"99999999999G\" is not a number"),

@@ -27,7 +27,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use isthmus_os::subnet::Subnet;
 
-use first_message::{Cut, comes_back, computes, is_lost, is_lost_later, stays_away};
+use first_message::{Cut, comes_back, computes, is_lost, is_lost_later, is_refused, stays_away};
 
 use super::outside::{imb, mpi4py};
 use super::suite::Suite;
@@ -213,6 +213,9 @@ pub fn run(suite: &mut Suite, prefix: &Path, full: bool) {
     });
     suite.step("a first message that is lost comes while its sender computes", || {
         is_lost(&job)
+    });
+    suite.step("a peer whose address the provider refuses is named", || {
+        is_refused(&job)
     });
     suite.step(
         "a later message that is lost ends the job, by what its sender hears",

@@ -98,12 +98,10 @@ impl Engine {
 
     /// Take all that has come of a peer that has failed.
     pub(super) fn take_last_frames(&mut self, peer: u32) {
-        let (mut nothing, mut not_theirs) = (0, 0);
-        let mut heard = self.frames_heard(peer);
-        while nothing < LAST_LOOKS && not_theirs < LAST_LOOKS_AMONG_OTHERS {
-            nothing = if self.take_frames() { 0 } else { nothing + 1 };
-            let before = std::mem::replace(&mut heard, self.frames_heard(peer));
-            not_theirs = if heard == before { not_theirs + 1 } else { 0 };
+        let mut looks = LastLooks::begin(self.frames_heard(peer));
+        while looks.go_on() {
+            let came = self.take_frames();
+            looks.note(came, self.frames_heard(peer));
         }
     }
 
@@ -425,5 +423,67 @@ impl Network {
     fn is_clear(&self, peer: u32) -> bool {
         let link = self.links[peer as usize].as_ref();
         link.is_none_or(|link| link.held.is_empty())
+    }
+}
+
+/// When what a failed peer has sent counts as taken.
+#[derive(Debug)]
+struct LastLooks {
+    /// Looks in a row that found nothing, and that found nothing of the peer's.
+    nothing: u32,
+    not_theirs: u32,
+    /// Frames of the peer's until the last look.
+    heard: (u64, usize),
+}
+
+impl LastLooks {
+    fn begin(heard: (u64, usize)) -> Self {
+        Self {
+            nothing: 0,
+            not_theirs: 0,
+            heard,
+        }
+    }
+
+    fn go_on(&self) -> bool {
+        self.nothing < LAST_LOOKS && self.not_theirs < LAST_LOOKS_AMONG_OTHERS
+    }
+
+    /// A look has found something, or not, and so much has been heard of the peer since its first frame.
+    fn note(&mut self, came: bool, heard: (u64, usize)) {
+        self.nothing = if came { 0 } else { self.nothing + 1 };
+        self.not_theirs = if heard == self.heard { self.not_theirs + 1 } else { 0 };
+        self.heard = heard;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many looks are made, where `look` says what the one of that number finds: something, and of the peer's frames so many.
+    fn looks(look: impl Fn(u32) -> (bool, u64)) -> u32 {
+        let mut looks = LastLooks::begin((0, 0));
+        let mut made = 0;
+        while looks.go_on() {
+            made += 1;
+            assert!(made < 10_000, "it does not end");
+            let (came, heard) = look(made);
+            looks.note(came, (heard, 0));
+        }
+        made
+    }
+
+    #[test]
+    fn a_node_that_streams_without_end_delays_no_failure() {
+        assert_eq!(looks(|_| (true, 0)), LAST_LOOKS_AMONG_OTHERS);
+    }
+
+    #[test]
+    fn all_that_a_failed_peer_sent_is_taken_among_what_others_send() {
+        let rare = u64::from(LAST_LOOKS_AMONG_OTHERS) - 1;
+        let last = looks(|look| (true, (u64::from(look) / rare).min(20)));
+        assert_eq!(u64::from(last), 20 * rare + u64::from(LAST_LOOKS_AMONG_OTHERS));
+        assert_eq!(looks(|look| (look <= 7, look.min(7).into())), 7 + LAST_LOOKS);
     }
 }

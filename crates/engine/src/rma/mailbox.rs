@@ -512,14 +512,20 @@ pub fn finish_left() {
     let Some(own) = OWN.get() else { return };
     own.serve();
     for place in &own.boxes {
-        let mut wait = ShortWait::default();
-        let Some(turn) = place.left() else { continue };
-        // Peers that go on may leave more in the same box: that is not what was told of.
-        while place.left() == Some(turn) {
-            // Another thread is at it.
+        finish_turn(place, || {
             own.serve();
-            wait.pause();
-        }
+        });
+    }
+}
+
+/// Serve until what is left in this box now is done. Peers that go on may leave more in the same box: that is not what was told of.
+fn finish_turn(place: &Mailbox, mut serve: impl FnMut()) {
+    let mut wait = ShortWait::default();
+    let Some(turn) = place.left() else { return };
+    while place.left() == Some(turn) {
+        // Another thread may be at it.
+        serve();
+        wait.pause();
     }
 }
 
@@ -688,4 +694,26 @@ fn wait_long(home: &ProcessContext, target: &Target, place: &Mailbox, turn: &Tur
         wait.pause();
     }
     wait_watching(end).unwrap_or(End::Dead)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An origin that leaves the next put in the same box as soon as one is done keeps nobody busy.
+    #[test]
+    fn what_is_left_later_is_not_waited_for() {
+        let place = Mailbox::default();
+        let leave = || place.leave(place.claim(3).expect("free"));
+        leave();
+        let mut served = 0;
+        finish_turn(&place, || {
+            served += 1;
+            let turn = place.take().expect("left");
+            place.give_answer(turn, Answered::Done);
+            leave();
+            assert!(served < 2, "it goes on with what was left later");
+        });
+        assert!(served == 1 && place.left().is_some());
+    }
 }

@@ -15,6 +15,7 @@
 mod unanswered;
 
 use std::collections::HashSet;
+use std::hash::Hash;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -76,6 +77,28 @@ pub(crate) struct Serving {
     is_sent: bool,
 }
 
+/// Calls of one origin are served in their order, though a short one may have come whole before a long one. It is known of each origin whether an
+/// earlier call of it waits, so one pass over all calls is enough, whatever their number.
+#[derive(Debug)]
+struct Order<Origin>(HashSet<Origin>);
+
+impl<Origin> Default for Order<Origin> {
+    fn default() -> Self {
+        Self(HashSet::new())
+    }
+}
+
+impl<Origin: Eq + Hash> Order<Origin> {
+    /// May the next call be served, which is whole or not? Asked in the order in which they came.
+    fn is_next(&mut self, from: Origin, is_whole: bool) -> bool {
+        let is_next = is_whole && (self.0.is_empty() || !self.0.contains(&from));
+        if !is_next {
+            self.0.insert(from);
+        }
+        is_next
+    }
+}
+
 /// A call that a layer above cannot answer yet. It is asked again in every round of progress.
 #[derive(Debug)]
 pub(crate) struct Asked {
@@ -118,16 +141,13 @@ impl Engine {
         }
         self.matching.calls_taken();
         let mut moved = self.serving.len() != before;
-        // Calls of one origin are served in their order, though a short one may have come whole before a long one.
-        let mut waiting = HashSet::new();
+        let mut order = Order::default();
         let mut left = Vec::new();
         for serving in std::mem::take(&mut self.serving) {
             let Serving { op, from, is_sent, .. } = serving;
             let is_over = self.ops[op].stage == Stage::Complete;
-            if !is_over || !is_sent && waiting.contains(&from) {
-                if !is_sent {
-                    waiting.insert(from);
-                }
+            let is_next = if is_sent { is_over } else { order.is_next(from, is_over) };
+            if !is_next {
                 left.push(serving);
                 continue;
             }
@@ -636,6 +656,52 @@ fn settle(inside: &mut Entered, peer: Peer, op: OpId) -> Result<Option<u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// An origin that counts how often it is looked at.
+    #[derive(Debug, Clone, Copy)]
+    struct Counted<'a>(u32, &'a std::cell::Cell<u32>);
+
+    impl PartialEq for Counted<'_> {
+        fn eq(&self, other: &Self) -> bool {
+            self.1.set(self.1.get() + 1);
+            self.0 == other.0
+        }
+    }
+
+    impl Eq for Counted<'_> {}
+
+    impl Hash for Counted<'_> {
+        fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+            self.0.hash(state);
+        }
+    }
+
+    #[test]
+    fn a_call_waits_for_earlier_ones_of_its_origin_only() {
+        let mut order = Order::default();
+        assert!(order.is_next(1, true) && !order.is_next(1, false));
+        assert!(!order.is_next(1, true), "the one before is not whole");
+        assert!(order.is_next(2, true) && !order.is_next(3, false) && order.is_next(2, true));
+    }
+
+    /// The looks at other calls grow as the calls do: half of the calls of many origins are long, and come in parts.
+    #[test]
+    fn calls_are_served_in_one_pass() {
+        const ORIGINS: u32 = 4096;
+        let looks = std::cell::Cell::new(0);
+        let mut order = Order::default();
+        let from = |call: u32| Counted(call % ORIGINS, &looks);
+        let served = (0..4 * ORIGINS)
+            .filter(|&call| order.is_next(from(call), call % 2 == 0))
+            .count();
+        assert_eq!(served as u32, 2 * ORIGINS);
+        assert!(
+            looks.get() <= 8 * ORIGINS,
+            "{} looks at {} calls",
+            looks.get(),
+            4 * ORIGINS
+        );
+    }
 
     fn batch(calls: &[Vec<u8>]) -> Vec<u8> {
         let mut batch = message(&Header::of(What::Batch, 0), &[], &[]);

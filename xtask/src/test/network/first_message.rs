@@ -107,6 +107,28 @@ pub fn is_lost(job: &Job) -> Result<()> {
     Ok(())
 }
 
+/// The provider does not take the peer's address, as often as it is tried: that is said.
+pub fn is_refused(job: &Job) -> Result<()> {
+    let _ = std::fs::remove_dir_all(folder());
+    std::fs::create_dir_all(folder()).context("cannot make a folder")?;
+    go()?;
+    let mut run = job.tuned("first_message", 1, &["connect_timeout_ms=500"])?;
+    run.arg(folder()).env("ISTHMUS_FAULT", "address:DAMAGED:rank=0");
+    let output = run.stdin(Stdio::null()).output().context("cannot start mpiexec")?;
+    let text = String::from_utf8_lossy(&output.stderr);
+    let says = [
+        "rank 0 on host ",
+        "rank 1 on node 1 at ",
+        " cannot be reached: fi_av_insert: ",
+    ];
+    ensure!(
+        output.status.code() == Some(1) && says.iter().all(|part| text.contains(part)),
+        "mpiexec ended with {}:\n{text}",
+        output.status
+    );
+    job.nodes.emptied()
+}
+
 /// A later one is lost, of which nothing is kept: its sender hears of that, and says so.
 pub fn is_lost_later(job: &Job) -> Result<()> {
     let _ = std::fs::remove_dir_all(folder());

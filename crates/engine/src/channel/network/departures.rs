@@ -208,12 +208,13 @@ impl Network {
         };
         if link.to.is_none() {
             // It may not have told yet.
-            let Some(address) = self.address(segment, peer) else {
+            let Some(mut address) = self.address(segment, peer) else {
                 return false;
             };
             if !self.may_try(segment, peer) {
                 return false;
             }
+            fault::damage_address(&mut address);
             match self.endpoint.reach(&address) {
                 Ok(to) => self.link(peer).to = Some(to),
                 Err(error) => {
