@@ -22,7 +22,7 @@ use crate::fail;
 use crate::handle::Handle;
 use crate::status::Status;
 use loans::Loan;
-use pieces::{Piece, Pieces};
+use pieces::{Piece, Pieces, Used};
 
 /// What an operation does with a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -317,10 +317,12 @@ impl Ledger {
     /// May an operation have these buffers now?
     fn claim(&self, buffers: &[Held]) -> Result<()> {
         for (at, held) in buffers.iter().enumerate() {
-            for piece in held.pieces.iter().flatten() {
-                if let Some((request, theirs)) = self.pieces.meets(*piece, held.does) {
-                    return Err(self.conflict(held.does, *piece, request, theirs));
-                }
+            let meets = held
+                .pieces
+                .as_ref()
+                .and_then(|pieces| self.pieces.meets(pieces, held.does));
+            if let Some((piece, request, theirs)) = meets {
+                return Err(self.conflict(held.does, piece, request, theirs));
             }
             let before = &buffers[..at];
             if before.iter().any(|other| held.meets(other)) {
@@ -331,7 +333,7 @@ impl Ledger {
     }
 
     #[cold]
-    fn conflict(&self, does: Use, piece: Piece, request: u32, theirs: (Piece, Use)) -> Error {
+    fn conflict(&self, does: Use, piece: Piece, request: u32, theirs: Used) -> Error {
         let ((start, end), use_there) = theirs;
         let (first, last) = (piece.0.max(start), piece.1.min(end) - 1);
         let site = self.holders.get(&request).map_or(0, |holder| holder.site);
@@ -422,10 +424,7 @@ impl Held {
             return false;
         };
         let is_read = self.does == Use::Sends && other.does == Use::Sends;
-        !is_read
-            && ours
-                .iter()
-                .any(|one| theirs.iter().any(|two| one.0 < two.1 && two.0 < one.1))
+        !is_read && pieces::common(ours, theirs).is_some()
     }
 }
 
