@@ -246,6 +246,15 @@ static void lost_node(void) {
     }
 }
 
+/* The same while long messages come from the node, without a word that it has gone: between nodes they may be read out of their sender's memory. */
+static void lost_messages(void) {
+    static char buffer[LONG];
+    while (rank == last) OK(MPI_Send(buffer, LONG, MPI_BYTE, 0, 5, MPI_COMM_WORLD));
+    int class = 0;
+    while (rank == 0 && !class) class = class_of(MPI_Recv(buffer, LONG, MPI_BYTE, last, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    CHECK(rank != 0 || class == MPIX_ERR_PROC_FAILED, "class %d", class);
+}
+
 /* Ranks that give up leave by MPI_Finalize, which ends the waits of others for them. */
 static void cascade(void) {
     int value;
@@ -282,6 +291,7 @@ int main(int argc, char **argv) {
     if (strcmp(scenario, "many_revoked") == 0) many_revoked();
     if (strcmp(scenario, "cascade") == 0) cascade();
     if (strcmp(scenario, "lost_node") == 0) lost_node();
+    if (strcmp(scenario, "lost_messages") == 0) lost_messages();
     if (strcmp(scenario, "fatal") == 0) fatal();
     if (strcmp(scenario, "unwilling") == 0) unwilling();
     end();

@@ -1,11 +1,12 @@
 //! Ranks of several nodes that go on when others fail, or do not.
 
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
 use super::super::suite::Suite;
-use super::{Job, SOON, wait};
+use super::{Job, SOON, ip, wait};
 use crate::process::quiet;
 
 /// Of `survive.c`, each with ranks on each node.
@@ -70,7 +71,14 @@ pub fn run(suite: &mut Suite, job: &Job<'_>) {
         "a rank of another node that does not want to go on ends the job",
         || job.unwilling(),
     );
-    suite.step("ranks go on when a whole node is lost", || job.lost_node());
+    suite.step("ranks go on when a whole node is lost", || job.lost_node(false));
+    let reads = "ranks go on when a node falls silent out of whose memory they read";
+    match job.reads() {
+        Ok(true) => {
+            suite.step(reads, || job.lost_node(true));
+        }
+        _ => suite.skip(reads, "libfabric has no provider net here"),
+    }
 }
 
 impl Job<'_> {
@@ -128,23 +136,40 @@ impl Job<'_> {
         Ok(())
     }
 
-    fn lost_node(&self) -> Result<()> {
-        let mut run = self.mpiexec(2);
-        run.arg(self.compile("survive")?).arg("lost_node");
+    /// `is_silent`: its link is cut before, while long messages come from it.
+    fn lost_node(&self, is_silent: bool) -> Result<()> {
+        let (scenario, ranks) = if is_silent {
+            ("lost_messages", 1)
+        } else {
+            ("lost_node", 2)
+        };
+        let mut run = self.mpiexec(ranks);
+        if is_silent {
+            run.env("ISTHMUS_FABRIC", "net");
+        }
+        run.arg(self.compile("survive")?).arg(scenario);
         run.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mpiexec = run.spawn().context("cannot start mpiexec")?;
         wait("the ranks are not connected", || self.nodes.are_connected())?;
-        quiet(
-            Command::new("kill").args(["-9", &self.last_daemon()?.to_string()]),
-            SOON,
-        )?;
-        let output = mpiexec.wait_with_output().context("cannot wait for mpiexec")?;
+        let (daemon, port) = (self.last_daemon()?, self.nodes.port(2));
+        if is_silent {
+            // In the middle of the messages.
+            std::thread::sleep(Duration::from_millis(300));
+            ip(&format!("link set {port} down"))?;
+        }
+        let killed = quiet(Command::new("kill").args(["-9", &daemon.to_string()]), SOON);
+        let output = mpiexec.wait_with_output().context("cannot wait for mpiexec");
+        if is_silent {
+            ip(&format!("link set {port} up"))?;
+        }
+        killed?;
+        let output = output?;
         let said = String::from_utf8_lossy(&output.stderr);
         let out = String::from_utf8_lossy(&output.stdout);
         ensure!(
             output.status.code() == Some(1)
-                && out.lines().filter(|line| *line == "survived").count() == 2
-                && said.contains("is gone; the others go on without its ranks"),
+                && out.lines().filter(|line| *line == "survived").count() == ranks
+                && said.contains("the others go on without its ranks"),
             "{}:\n{out}\n{said}",
             output.status
         );
