@@ -70,8 +70,8 @@ pub fn a_flood_of_strangers_stops_no_guests() -> Result<()> {
     let said = scratch("guests")?.join("nonce");
     for (program, words, dies) in [("collectives", "", false), ("act", "-1 none", true)] {
         let _ = std::fs::remove_file(&said);
-        let start = format!("exec {} --guests 3 > {}", command("mpiexec").display(), said.display());
-        let agent = Run::program("sh").arg("-c").arg(start).start()?;
+        let agent = Run::program("sh").arg("-c").arg("exec \"$0\" \"$1\" 3 > \"$2\"");
+        let agent = agent.arg(command("mpiexec")).arg("--guests").arg(&said).start()?;
         let nonce = || std::fs::read_to_string(&said).unwrap_or_default();
         within(Duration::from_secs(5), "the job's nonce", || nonce().ends_with('\n'))?;
         let nonce = nonce();
