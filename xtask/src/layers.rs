@@ -179,7 +179,7 @@ const LAYOUTS: &[(&str, usize)] = &[
     ("memory::arena", 1),
     ("memory::board", 10),
     ("memory::buffer", 1),
-    ("memory::heap", 4),
+    ("memory::heap", 3),
     ("memory::payload", 1),
     ("memory::small", 2),
     ("memory::staging", 1),
