@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 
 use crate::abi::{self, Av, AvAttr, CqEntry, CqErrEntry, Domain, Ep, Fabric, Fid, Mr};
 use crate::library::Library;
-use crate::operations::{Chunk, FRAME, Kind, Operation, Operations, SENDS};
+use crate::operations::{Chunk, FRAME, Kind, Operations, SENDS};
 use crate::provider::{Offer, Wanted};
 use crate::queue::Queue;
 use crate::{Error, Result};
@@ -45,8 +45,8 @@ pub enum Sent {
 pub enum Event {
     /// A frame came: so many bytes of its buffer, which is the caller's until it [gives it back](Endpoint::give_back).
     Received(Frame, usize),
-    /// So many bytes of a frame could not be delivered: the way to its destination is closed. The frame is the caller's again.
-    Lost(Destination, Frame, usize, Error),
+    /// A frame could not be delivered: the way to its destination is closed. Frames that went there before may be lost, too.
+    Lost(Destination, Error),
     /// The [read](Endpoint::read) or [write](Endpoint::write) of this number is over, or has failed: then any part of its bytes may be there.
     Read(u64, Result<()>),
 }
@@ -243,11 +243,6 @@ impl Endpoint {
         self.ways.get(to.0 as usize).is_some_and(|way| way.delivered)
     }
 
-    /// Has the provider frames that go there, and has not said to have gone?
-    pub fn has_under_way(&self, to: Destination) -> bool {
-        self.ways.get(to.0 as usize).is_some_and(|way| way.frames > 0)
-    }
-
     /// The connection to there has ended: what is said of it from now on counts.
     pub fn forget_delivery(&mut self, to: Destination) {
         self.way(to.0).delivered = false;
@@ -279,11 +274,39 @@ impl Endpoint {
 
     /// The frame is not needed after all.
     pub fn put_back(&mut self, frame: Frame) {
+        debug_assert!(!self.operations.at(frame.0).under_way);
+        self.operations.at(frame.0).kept = false;
         self.operations.free(Kind::Send).push(frame.0);
     }
 
-    /// Send the first `length` bytes of a frame that was [taken](Self::take). When it goes, it is the provider's; otherwise it is still
-    /// the caller's.
+    /// The bytes of a frame that was [taken](Self::take) are to stay after it has gone, until [it is let go](Self::let_go).
+    pub fn keep(&mut self, frame: Frame) {
+        self.operations.at(frame.0).kept = true;
+    }
+
+    /// A frame that was [kept](Self::keep), and has been sent or not, is not needed any more.
+    pub fn let_go(&mut self, frame: Frame) {
+        match self.operations.at(frame.0).under_way {
+            true => self.operations.at(frame.0).kept = false,
+            false => self.put_back(frame),
+        }
+    }
+
+    /// The provider is done with a frame.
+    fn has_gone(&mut self, index: usize) -> u64 {
+        let operation = self.operations.at(index);
+        operation.under_way = false;
+        let (to, kept) = (operation.to, operation.kept);
+        let way = self.way(to);
+        way.frames = way.frames.saturating_sub(1);
+        if !kept {
+            self.put_back(Frame(index));
+        }
+        to
+    }
+
+    /// Send the first `length` bytes of a frame that was [taken](Self::take). When it goes, it is the provider's, and its bytes stay readable if
+    /// it is [kept](Self::keep); otherwise it is still the caller's.
     ///
     /// # Errors
     /// If the way there is closed.
@@ -295,7 +318,7 @@ impl Endpoint {
         let description = self.operations.description(index);
         let at: *const c_void = self.operations.bytes(index).as_ptr().cast();
         let operation = self.operations.at(index);
-        (operation.to, operation.length) = (to.0, length);
+        operation.to = to.0;
         let operation: *mut c_void = std::ptr::from_mut(operation).cast();
         // SAFETY: the bytes are the frame's, which stays untouched until its completion; injected ones are copied.
         let code = unsafe {
@@ -307,9 +330,14 @@ impl Endpoint {
         };
         match code {
             0 => {
+                let operation = self.operations.at(index);
                 match inject {
+                    true if operation.kept => {}
                     true => self.put_back(frame),
-                    false => self.way(to.0).frames += 1,
+                    false => {
+                        operation.under_way = true;
+                        self.way(to.0).frames += 1;
+                    }
                 }
                 Ok(Sent::Going)
             }
@@ -360,11 +388,8 @@ impl Endpoint {
                     Kind::Receive => return Ok(Some(Event::Received(Frame(index), length))),
                     Kind::Read => return Ok(Some(Event::Read(self.end_read(index), Ok(())))),
                     Kind::Send => {
-                        let to = self.operations.at(index).to;
-                        let way = self.way(to);
-                        way.delivered = true;
-                        way.frames = way.frames.saturating_sub(1);
-                        self.put_back(Frame(index));
+                        let to = self.has_gone(index);
+                        self.way(to).delivered = true;
                     }
                 }
                 continue;
@@ -426,10 +451,8 @@ impl Endpoint {
         match self.operations.kind(index) {
             Kind::Read => Ok(Some(Event::Read(self.end_read(index), Err(error)))),
             Kind::Send => {
-                let Operation { to, length, .. } = *self.operations.at(index);
-                let way = self.way(to);
-                way.frames = way.frames.saturating_sub(1);
-                Ok(Some(Event::Lost(Destination(to), Frame(index), length, error)))
+                let to = self.has_gone(index);
+                Ok(Some(Event::Lost(Destination(to), error)))
             }
             // A frame longer than any of ours, or a connection that ended within one.
             Kind::Receive => {
@@ -439,9 +462,9 @@ impl Endpoint {
         }
     }
 
-    /// Is every frame on its way that was sent, as far as the provider tells? But for so many, which the caller keeps.
-    pub fn is_quiet(&self, kept: usize) -> bool {
-        self.operations.sends_in_use() == kept
+    /// Is every frame on its way that was sent, as far as the provider tells?
+    pub fn is_quiet(&self) -> bool {
+        self.ways.iter().all(|way| way.frames == 0)
     }
 
     /// What becomes readable when [`Self::poll`] has something to do; `None`: the provider has nothing of the kind.
@@ -558,12 +581,47 @@ pub(crate) mod tests {
                         came.push(endpoint.bytes(frame)[..length].to_vec());
                         endpoint.give_back(frame);
                     }
-                    Event::Lost(.., error) => panic!("{error}"),
+                    Event::Lost(_, error) => panic!("{error}"),
                     Event::Read(..) => panic!("nothing is read"),
                 }
             }
         }
         came
+    }
+
+    /// The buffer of a kept frame is nobody else's until it is let go, whether the provider is done with it or not.
+    #[test]
+    fn kept_frames_stay() {
+        let Some((mut one, mut other)) = pair() else { return };
+        let there = one.reach(other.name()).expect("a name");
+        for (length, early) in [(8, false), (FRAME, false), (FRAME, true)] {
+            let frame = one.take(there).expect("a frame");
+            one.bytes(frame)[..length].fill(7);
+            one.keep(frame);
+            let mut came = Vec::new();
+            while one.send(frame, length, there).expect("a way") == Sent::Busy {
+                came.extend(receive(&mut one, &mut other));
+            }
+            if early {
+                one.let_go(frame);
+            }
+            let began = Instant::now();
+            while came.is_empty() && began.elapsed() < Duration::from_secs(20) {
+                came.extend(receive(&mut one, &mut other));
+            }
+            assert_eq!(came, [vec![7; length]]);
+            while !one.is_quiet() && began.elapsed() < Duration::from_secs(20) {
+                came.extend(receive(&mut one, &mut other));
+            }
+            if !early {
+                assert!(one.bytes(frame)[..length].iter().all(|byte| *byte == 7));
+                let others: Vec<_> = std::iter::from_fn(|| one.take(there)).take(SENDS).collect();
+                assert!(!others.contains(&frame), "it is kept");
+                others.into_iter().for_each(|other| one.put_back(other));
+                one.let_go(frame);
+            }
+            assert_eq!(one.operations.sends_in_use(), 0, "{length} bytes");
+        }
     }
 
     /// A peer that takes nothing has its share of frames, and another gets its own.
@@ -595,7 +653,7 @@ pub(crate) mod tests {
                 Some(_) => stuck = 0,
             }
         }
-        assert!(!one.is_quiet(0), "the provider takes all, and nothing is shown");
+        assert!(!one.is_quiet(), "the provider takes all, and nothing is shown");
         come(&mut one, there, &mut other);
     }
 
