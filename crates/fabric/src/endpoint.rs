@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::ptr::NonNull;
 
-use crate::abi::{self, Av, AvAttr, CqEntry, CqErrEntry, Domain, Ep, Fabric, Fid, Mr};
+use crate::abi::{self, Av, AvAttr, Cq, CqEntry, CqErrEntry, Domain, Ep, Fabric, Fid, Info, Mr};
 use crate::library::Library;
 use crate::operations::{Chunk, FRAME, Kind, Operations, SENDS};
 use crate::provider::{Offer, Wanted};
@@ -70,6 +70,8 @@ pub struct Endpoint {
     av: NonNull<Av>,
     pub(crate) queue: Queue,
     pub(crate) ep: NonNull<Ep>,
+    /// Through which memory of others is read, where that is not to go over the connections of frames: see [`Offer::ends_reads_twice`].
+    reader: Option<NonNull<Ep>>,
     inject: usize,
     name: Vec<u8>,
     pub(crate) operations: Operations,
@@ -117,15 +119,7 @@ impl Endpoint {
             let code = ((*(*domain).ops).av_open)(domain, &raw mut attr, &raw mut av, std::ptr::null_mut());
             library.check("fi_av_open", code)?;
             let queue = Queue::open(library, NonNull::new_unchecked(fabric), domain, offer.needs_wait_set())?;
-            let cq = queue.cq.as_ptr();
-            let mut ep = std::ptr::null_mut();
-            let code = ((*(*domain).ops).endpoint)(domain, info, &raw mut ep, std::ptr::null_mut());
-            library.check("fi_endpoint", code)?;
-            let bind = (*(*ep).fid.ops).bind;
-            library.check("fi_ep_bind", bind(ep.cast(), av.cast(), 0))?;
-            library.check("fi_ep_bind", bind(ep.cast(), cq.cast(), abi::TRANSMIT | abi::RECV))?;
-            let code = ((*(*ep).fid.ops).control)(ep.cast(), abi::ENABLE, std::ptr::null_mut());
-            library.check("fi_enable", code)?;
+            let ep = enable(library, domain, info, av, queue.cq)?;
             let mut endpoint = Self {
                 inject: (*(*info).tx_attr).inject_size,
                 library,
@@ -133,7 +127,8 @@ impl Endpoint {
                 domain: NonNull::new_unchecked(domain),
                 av: NonNull::new_unchecked(av),
                 queue,
-                ep: NonNull::new_unchecked(ep),
+                ep,
+                reader: None,
                 offer,
                 name: Vec::new(),
                 operations: Operations::default(),
@@ -148,6 +143,20 @@ impl Endpoint {
             endpoint.learn_name()?;
             Ok(endpoint)
         }
+    }
+
+    /// Through which memory of others is read.
+    pub(crate) fn reader(&mut self) -> Result<NonNull<Ep>> {
+        if !self.offer.ends_reads_twice() {
+            return Ok(self.ep);
+        }
+        if self.reader.is_none() {
+            let (info, domain, av) = (self.offer.info(), self.domain, self.av);
+            // SAFETY: all of them live; the queue is that of the other endpoint.
+            let ep = unsafe { enable(self.library, domain.as_ptr(), info.as_ptr(), av.as_ptr(), self.queue.cq) }?;
+            self.reader = Some(ep);
+        }
+        Ok(self.reader.expect("just made if there was none"))
     }
 
     /// There are no frames to be.
@@ -292,10 +301,18 @@ impl Endpoint {
         }
     }
 
+    /// The provider says that an operation is over.
+    fn end(&mut self, index: usize) -> Result<()> {
+        match std::mem::take(&mut self.operations.at(index).under_way) {
+            true => Ok(()),
+            // Another has its place by now, here and in the provider.
+            false => Err(Error::EndedTwice(self.provider())),
+        }
+    }
+
     /// The provider is done with a frame.
     fn has_gone(&mut self, index: usize) -> u64 {
         let operation = self.operations.at(index);
-        operation.under_way = false;
         let (to, kept) = (operation.to, operation.kept);
         let way = self.way(to);
         way.frames = way.frames.saturating_sub(1);
@@ -386,8 +403,12 @@ impl Endpoint {
             if let Some((index, length)) = self.taken.pop() {
                 match self.operations.kind(index) {
                     Kind::Receive => return Ok(Some(Event::Received(Frame(index), length))),
-                    Kind::Read => return Ok(Some(Event::Read(self.end_read(index), Ok(())))),
+                    Kind::Read => {
+                        self.end(index)?;
+                        return Ok(Some(Event::Read(self.end_read(index), Ok(()))));
+                    }
                     Kind::Send => {
+                        self.end(index)?;
                         let to = self.has_gone(index);
                         self.way(to).delivered = true;
                     }
@@ -449,8 +470,12 @@ impl Endpoint {
             return Ok(None);
         };
         match self.operations.kind(index) {
-            Kind::Read => Ok(Some(Event::Read(self.end_read(index), Err(error)))),
+            Kind::Read => {
+                self.end(index)?;
+                Ok(Some(Event::Read(self.end_read(index), Err(error))))
+            }
             Kind::Send => {
+                self.end(index)?;
                 let to = self.has_gone(index);
                 Ok(Some(Event::Lost(Destination(to), error)))
             }
@@ -479,12 +504,46 @@ impl Endpoint {
     }
 }
 
+/// Open an endpoint of libfabric's, and enable it.
+///
+/// # Safety
+/// All that it uses must live until it is closed.
+unsafe fn enable(
+    library: &Library,
+    domain: *mut Domain,
+    info: *mut Info,
+    av: *mut Av,
+    cq: NonNull<Cq>,
+) -> Result<NonNull<Ep>> {
+    let mut ep: *mut Ep = std::ptr::null_mut();
+    // SAFETY: the caller's promise; the endpoint is looked at only after it was made.
+    unsafe {
+        let code = ((*(*domain).ops).endpoint)(domain, info, &raw mut ep, std::ptr::null_mut());
+        library.check("fi_endpoint", code)?;
+        let bind = (*(*ep).fid.ops).bind;
+        let (bound_to, queue) = (av.cast(), cq.as_ptr().cast());
+        let enabled = library
+            .check("fi_ep_bind", bind(ep.cast(), bound_to, 0))
+            .and_then(|()| library.check("fi_ep_bind", bind(ep.cast(), queue, abi::TRANSMIT | abi::RECV)))
+            .and_then(|()| {
+                let code = ((*(*ep).fid.ops).control)(ep.cast(), abi::ENABLE, std::ptr::null_mut());
+                library.check("fi_enable", code)
+            });
+        if enabled.is_err() {
+            ((*(*ep).fid.ops).close)(ep.cast());
+        }
+        enabled.map(|()| NonNull::new_unchecked(ep))
+    }
+}
+
 impl Drop for Endpoint {
     fn drop(&mut self) {
         // SAFETY: each object is closed once, those that use others first.
         unsafe {
             let close = |fid: *mut Fid| ((*(*fid).ops).close)(fid);
-            close(self.ep.as_ptr().cast());
+            for ep in self.reader.into_iter().chain([self.ep]) {
+                close(ep.as_ptr().cast());
+            }
             for region in self.operations.regions() {
                 close(region.as_ptr().cast());
             }
@@ -622,6 +681,31 @@ pub(crate) mod tests {
             }
             assert_eq!(one.operations.sends_in_use(), 0, "{length} bytes");
         }
+    }
+
+    #[test]
+    fn what_ends_twice_is_told() {
+        let Some((mut one, mut other)) = pair() else { return };
+        let there = one.reach(other.name()).expect("a name");
+        let frame = one.take(there).expect("a frame");
+        one.keep(frame);
+        let began = Instant::now();
+        while one.send(frame, FRAME, there).expect("a way") == Sent::Busy {
+            receive(&mut one, &mut other);
+        }
+        while !one.is_quiet() && began.elapsed() < Duration::from_secs(20) {
+            receive(&mut one, &mut other);
+        }
+        assert!(matches!(one.end(frame.0), Err(Error::EndedTwice(_))));
+    }
+
+    /// Nobody can replace a connection over which memory is read, where that would end a read twice.
+    #[test]
+    fn reads_have_connections_of_their_own_where_those_of_frames_may_be_replaced() {
+        let Some((mut one, _)) = pair() else { return };
+        let reader = one.reader().expect("an endpoint");
+        assert_eq!(reader != one.ep, one.offer.ends_reads_twice());
+        assert_eq!(one.reader().expect("an endpoint"), reader, "it is made once");
     }
 
     /// A peer that takes nothing has its share of frames, and another gets its own.

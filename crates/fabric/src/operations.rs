@@ -49,8 +49,9 @@ pub(crate) struct Operation {
     context: Context,
     /// Where it goes; [`abi::ADDR_UNSPEC`]: it is a receive.
     pub to: u64,
-    /// Of a frame that goes: the provider has it, or its buffer is kept until the caller has no more use for it.
+    /// The provider has it. Not of a receive.
     pub under_way: bool,
+    /// Of a frame that goes: its buffer is kept until the caller has no more use for it.
     pub kept: bool,
     /// Of a read or a write: its number, and what the provider wants to know of the memory on this side.
     pub number: u64,

@@ -262,12 +262,11 @@ impl Link {
     /// has broken, and was not made again for long since then and since this process began to leave.
     fn is_left(&self, leaves_since: Instant) -> bool {
         let credit = self.filled.as_ref().is_none_or(|(_, length)| *length == frame::HEADER);
-        credit && !self.is_written() && !self.replay.repeats_records() || self.has_long_broken(leaves_since)
-    }
-
-    /// Has the connection broken, and was not made again for long since then and since this moment?
-    fn has_long_broken(&self, since: Instant) -> bool {
-        self.broken && self.broke_at.is_some_and(|at| at.max(since).elapsed() >= LAST_TRY)
+        credit && !self.is_written() && !self.replay.repeats_records()
+            || self.broken
+                && self
+                    .broke_at
+                    .is_some_and(|at| at.max(leaves_since).elapsed() >= LAST_TRY)
     }
 
     /// Is there something in the ring that is written for the peer?
@@ -418,8 +417,7 @@ impl Network {
         let has_all = |peer: &u32| {
             let link = self.links[*peer as usize].as_ref();
             link.is_none_or(|link| {
-                let is_empty = !link.replay.has_records() && !link.is_written() && link.filled.is_none();
-                link.lost || is_empty || link.has_long_broken(since)
+                link.lost || !link.replay.has_records() && !link.is_written() && link.filled.is_none()
             })
         };
         let is_over = since.elapsed() >= LAST_TRY || self.linked.iter().all(has_all) && self.endpoint.is_quiet();

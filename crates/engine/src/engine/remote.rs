@@ -163,7 +163,7 @@ impl Engine {
             let (Some(peer), Some(prefix)) = (source, Prefix::read(bytes)) else {
                 self.end_over_frame(source);
             };
-            let Some(bytes) = frame::open(bytes, prefix.flags) else {
+            let Some(records) = frame::open(bytes, prefix.flags) else {
                 self.end_over_change(peer, length);
             };
             network.hear_parting(peer, prefix.flags);
@@ -176,7 +176,7 @@ impl Engine {
                 _ if link.lost => {}
                 Turn::Seen => {}
                 Turn::Now => {
-                    self.handle_frame(prefix, bytes);
+                    self.handle_frame(prefix, records);
                     self.handle_ahead(peer);
                 }
                 Turn::Early => self.keep_ahead(peer, prefix, bytes),
@@ -217,7 +217,7 @@ impl Engine {
         self.abort(1, &why)
     }
 
-    /// A frame came before another that was sent earlier.
+    /// A frame came before another that was sent earlier: it is kept whole, since its header tells how long it is.
     fn keep_ahead(&mut self, peer: u32, prefix: Prefix, bytes: &[u8]) {
         let Some(network) = self.channels.network_mut() else {
             return;
@@ -243,9 +243,12 @@ impl Engine {
             let Some(bytes) = link.arrivals.next_early() else {
                 return;
             };
-            if let Some(prefix) = Prefix::read(&bytes) {
-                self.handle_frame(prefix, &bytes);
-            }
+            let prefix = Prefix::read(&bytes);
+            let records = prefix.and_then(|prefix| frame::open(&bytes, prefix.flags));
+            let (Some(prefix), Some(records)) = (prefix, records) else {
+                self.end_over_frame(Some(peer));
+            };
+            self.handle_frame(prefix, records);
         }
     }
 

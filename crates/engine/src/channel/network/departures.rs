@@ -157,7 +157,7 @@ impl Network {
         let Some(link) = self.links[peer as usize].as_mut() else {
             return false;
         };
-        let misses = if link.arrivals.early() > 0 { frame::MISSES } else { 0 };
+        let misses = if link.arrivals.misses() { frame::MISSES } else { 0 };
         let has_records = length > frame::HEADER;
         let asks = if has_records && !link.replay.is_proved() {
             frame::ASKS

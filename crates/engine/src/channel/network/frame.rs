@@ -284,6 +284,20 @@ mod tests {
         assert_eq!((length, room(true) + CHECKSUM), (96 + CHECKSUM, FRAME));
         assert_eq!(open(&frame[..length], CHECKED).map(<[u8]>::len), Some(96));
         assert_eq!(open(&frame[..length], 0).map(<[u8]>::len), Some(length));
+        let prefix = Prefix {
+            source: 0,
+            sequence: 0,
+            consumed: 0,
+            flags: CHECKED,
+            come: 0,
+        };
+        prefix.write(&mut frame, length);
+        assert_eq!(Prefix::read(&frame[..length]), Some(prefix), "whole");
+        assert_eq!(
+            open(&frame[..length], CHECKED).and_then(Prefix::read),
+            None,
+            "without its checksum"
+        );
         for bit in HEADER * 8..length * 8 {
             frame[bit / 8] ^= 1 << (bit % 8);
             assert_eq!(open(&frame[..length], CHECKED), None, "bit {bit}");

@@ -1,11 +1,12 @@
 //! Connections that break after they were made, and how that is found.
 //!
 //! Providers differ in what they say. `net` of libfabric 1.17 (and `tcp` since 1.18) fails what it still had to send, drops a
-//! frame that came in part, and connects again at the next send; what the kernel had taken is lost without a word. What goes again then says
-//! [`super::replay`]. A waiting rank asks ([`frame::ASKS`]) after a second for a frame back, if it has sent what the peer has not said to have
+//! frame that came in part, and connects again at the next send; what the kernel had taken is lost without a word. [`super::replay`] sends
+//! those frames again. A waiting rank asks ([`frame::ASKS`]) after a second for a frame back, if it has sent what the peer has not said to have
 //! handled: that shows a loss at the end. So it does if the provider takes nothing of what is to be sent, read or written: what is busy may have
-//! no connection. A peer that does not fill a gap for `connect_timeout_ms` has lost the connection. And pieces of reads and writes that the
-//! provider has begun may be lost with it: a peer that answers meanwhile, while none of them ends, has lost it, too.
+//! no connection. A peer that does not fill a gap is told of it again and again; if it does not fill it for `connect_timeout_ms` it has lost the
+//! connection. And pieces of reads and writes that the provider has begun may be lost with it: a peer that answers meanwhile, while none of them
+//! ends, has lost it, too.
 //!
 //! A connection over which nothing is answered for that long by the other machine is ended by the kernel, which is told so
 //! of the provider's sockets ([`isthmus_os::network::limit_silence`]). Only time between rounds of progress counts.
@@ -57,9 +58,8 @@ pub(super) struct Liveness {
     /// What the provider had begun at the last look, and for how long it has begun nothing though there was something.
     begun: u32,
     stuck: Duration,
-    /// Frames that had come in turn at the last look, and for how long a later one has been there.
-    come: u64,
-    missing: Duration,
+    /// If a later frame was there at the last look: frames that had come in turn, and for how long it is so.
+    missing: Option<(u64, Duration)>,
     pieces: Pieces,
 }
 
@@ -149,15 +149,13 @@ impl Liveness {
         answered.then_some(self.pieces.stuck)
     }
 
-    /// Time has passed, `come` frames have come in turn, and others out of it or not. For how long one has been missing.
-    fn wait_for_missing(&mut self, passed: Duration, come: u64, is_ahead: bool) -> Duration {
-        if come != self.come || !is_ahead {
-            self.come = come;
-            self.missing = Duration::ZERO;
-        } else {
-            self.missing += passed;
-        }
-        self.missing
+    /// Time has passed, `come` frames have come in turn, and others out of it or not. For how long one has been missing, of which the peer is
+    /// to be told again: what it was told may be lost, and so may be what it has sent again since. `None`: for no time yet.
+    pub(super) fn wait_for_missing(&mut self, passed: Duration, come: u64, is_ahead: bool) -> Option<Duration> {
+        let same = self.missing.filter(|(before, _)| is_ahead && *before == come);
+        let missing = same.map(|(_, missing)| missing + passed);
+        self.missing = is_ahead.then_some((come, missing.unwrap_or_default()));
+        missing
     }
 }
 
@@ -219,12 +217,19 @@ impl Network {
             }
             let tie_break = if me > peer { TIE_BREAK } else { Duration::ZERO };
             let link = self.link(peer);
-            let (come, is_ahead) = (link.arrivals.come(), link.arrivals.early() > 0);
-            let missing = link.liveness.wait_for_missing(passed, come, is_ahead);
+            let (come, misses) = (link.arrivals.come(), link.arrivals.misses());
+            let missing = link.liveness.wait_for_missing(passed, come, misses);
+            if missing.is_some() {
+                link.owes = true;
+                self.send(segment, me, peer);
+            }
+            let link = self.link(peer);
             let lost = link.liveness.has_lost_pieces(come);
             let why = match link.liveness.parted {
                 true => "it has found it broken",
-                false if missing >= limit + tie_break => "what it sent before has not come",
+                false if missing.is_some_and(|missing| missing >= limit + tie_break) => {
+                    "what it sent before has not come"
+                }
                 false if lost.is_some_and(|lost| lost >= limit.min(PIECES) + tie_break) => {
                     "what is read or written there does not end"
                 }
@@ -345,10 +350,11 @@ mod tests {
     #[test]
     fn only_what_stays_away_is_missing() {
         let mut link = Liveness::default();
-        assert_eq!(link.wait_for_missing(STEP, 3, true), Duration::ZERO);
-        assert_eq!(link.wait_for_missing(STEP, 3, true), STEP);
-        assert_eq!(link.wait_for_missing(STEP, 4, true), Duration::ZERO, "one has come");
-        assert_eq!(link.wait_for_missing(STEP, 4, true), STEP);
-        assert_eq!(link.wait_for_missing(STEP, 4, false), Duration::ZERO);
+        assert_eq!(link.wait_for_missing(STEP, 3, true), None);
+        assert_eq!(link.wait_for_missing(STEP, 3, true), Some(STEP));
+        assert_eq!(link.wait_for_missing(STEP, 3, true), Some(STEP * 2));
+        assert_eq!(link.wait_for_missing(STEP, 4, true), None, "one has come");
+        assert_eq!(link.wait_for_missing(STEP, 4, true), Some(STEP));
+        assert_eq!(link.wait_for_missing(STEP, 4, false), None);
     }
 }

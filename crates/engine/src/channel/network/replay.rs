@@ -3,7 +3,7 @@
 //!
 //! A connection that breaks loses what the kernel had taken, without a word. So does one that the provider gives up, where two ranks connect to
 //! each other at the same time (seen with libfabric 1.17, `net`, in one of ten jobs whose 8 ranks on 8 nodes all meet at once). Every frame tells
-//! how many of the peer's have come ([`super::frame::Prefix::come`]); those need not be kept any more. What is kept goes again when the provider
+//! how many of the peer's have come ([`super::frame::Prefix::come`]); those need not be kept any more. Kept frames go again when the provider
 //! reports that a frame could not be delivered, and when the peer says that one is missing ([`super::frame::MISSES`]): numbers make that
 //! harmless. A loss at the end shows when the sender asks for an answer ([`super::frame::ASKS`]): after a while, and at once over a connection
 //! that has not proved good. Then it also sees to the answer on its way out of the engine ([`ExitHooks::FLUSH_FIRST_FRAMES`]), for it may
@@ -246,6 +246,12 @@ impl Arrivals {
     /// Frames that have come before their turn.
     pub fn early(&self) -> usize {
         self.ahead.len()
+    }
+
+    /// Is a frame missing before others that have come?
+    #[inline]
+    pub fn misses(&self) -> bool {
+        !self.ahead.is_empty()
     }
 
     /// A frame with this number has come.

@@ -3,6 +3,7 @@ use std::collections::VecDeque;
 use proptest::prelude::*;
 
 use super::super::frame::HEADER;
+use super::super::liveness::Liveness;
 use super::*;
 
 /// A wire between one sender and one receiver, which loses, repeats and reorders frames; answers are lost, too.
@@ -13,6 +14,8 @@ struct Wire {
     frames: VecDeque<(u64, Vec<u8>)>,
     /// What the receiver has handled.
     handled: Vec<Vec<u8>>,
+    /// By which it tells of a gap.
+    liveness: Liveness,
     now: Instant,
 }
 
@@ -30,6 +33,7 @@ impl Wire {
             },
             frames: VecDeque::new(),
             handled: Vec::new(),
+            liveness: Liveness::default(),
             now: Instant::now(),
         }
     }
@@ -70,12 +74,18 @@ impl Wire {
         }
     }
 
+    /// The receiver looks at the link. True: it answers, since a frame is missing.
+    fn look(&mut self) -> bool {
+        let (come, misses) = (self.arrivals.come(), self.arrivals.misses());
+        self.liveness.wait_for_missing(PAUSE, come, misses).is_some()
+    }
+
     /// The sender hears from the receiver.
     fn answer(&mut self) {
         self.arrivals.tell();
         let come = self.arrivals.come();
         assert_eq!(self.replay.acknowledge(come as u32, drop), Some(come));
-        if self.arrivals.early() > 0 {
+        if self.arrivals.misses() {
             self.now += PAUSE;
             self.replay.repeat_missing(self.now);
             self.send_again();
@@ -170,6 +180,27 @@ fn a_gap_is_told_once_and_missing_frames_go_again_after_a_pause() {
     replay.went();
     assert!(!replay.repeats() && !replay.repeat_missing(now), "not again at once");
     assert!(replay.repeat_missing(now + PAUSE));
+}
+
+/// What the receiver has told at once is lost, and so is what goes again; neither end is told of that, and the sender has no more to send.
+#[test]
+fn a_gap_is_told_until_it_is_filled() {
+    let mut wire = Wire::after(0);
+    wire.send(frame(1));
+    wire.frames.clear();
+    wire.send(frame(2));
+    wire.receive();
+    assert!(!wire.look(), "it was told at once");
+    for is_lost in [true, true, false] {
+        assert!(wire.look(), "it is to be told again");
+        wire.answer();
+        if is_lost {
+            wire.frames.clear();
+        }
+        (0..wire.frames.len()).for_each(|_| wire.receive());
+    }
+    assert_eq!(wire.handled, [frame(1), frame(2)]);
+    assert!(!wire.look() && !wire.look(), "nothing is missing");
 }
 
 #[test]
