@@ -253,9 +253,10 @@ impl Pace {
 }
 
 impl Link {
-    /// Must frames go again? Not if they carry nothing but credit to a peer that may have left: they go before the next that does.
+    /// Must frames go again? Not if they carry nothing but credit to a peer that may have left: they go before the next that does. One that says
+    /// that it misses them is there.
     fn must_go_again(&self) -> bool {
-        self.replay.repeats() && (!self.broken || self.replay.repeats_records())
+        self.replay.repeats() && (!self.broken || self.replay.repeats_records() || self.replay.is_missed())
     }
 
     /// Need a rank that leaves not wait for what is still to go? Nobody may be left to take it: it is nothing but credit, or the connection
@@ -506,6 +507,35 @@ mod tests {
         assert!(pace.is_due() && pace.is_due());
         pace.looked(false);
         assert!(pace.is_due(), "nothing else was heard since");
+    }
+
+    /// Else a later frame would wait there for that one, and the peer would give up.
+    #[test]
+    fn credit_goes_again_to_a_peer_that_misses_it() {
+        let mut link = Link {
+            broken: true,
+            ..Link::default()
+        };
+        let now = Instant::now();
+        link.replay.keep(&[0; frame::HEADER], None);
+        link.replay.keep(&[0; frame::HEADER], None);
+        link.replay.repeat();
+        assert!(!link.must_go_again(), "the peer may have left");
+        assert!(link.replay.repeat_missing(now) && link.must_go_again());
+        link.replay.went();
+        assert!(link.must_go_again(), "and what follows it");
+        link.replay.went();
+        assert!(!link.must_go_again());
+        // It has come; later the connection breaks once more.
+        assert_eq!(link.replay.acknowledge(1, drop), Some(1));
+        link.replay.repeat();
+        assert!(!link.must_go_again());
+        assert!(link.replay.repeat_missing(now) && link.must_go_again());
+        assert_eq!(link.replay.acknowledge(2, drop), Some(2));
+        assert!(
+            !link.must_go_again() && !link.replay.repeat_missing(now),
+            "nothing is kept"
+        );
     }
 
     #[test]

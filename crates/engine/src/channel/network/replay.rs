@@ -37,6 +37,8 @@ pub(crate) struct Replay<B = Frame> {
     again: Option<u64>,
     /// When the peer last made frames go again.
     repeated: Option<Instant>,
+    /// The peer has said that it misses the first of them, and they have not all gone since.
+    is_missed: bool,
 }
 
 /// One frame.
@@ -73,6 +75,7 @@ impl<B> Default for Replay<B> {
             dropped: 0,
             again: None,
             repeated: None,
+            is_missed: false,
         }
     }
 }
@@ -108,6 +111,7 @@ impl<B> Replay<B> {
     pub fn acknowledge(&mut self, come: u32, mut release: impl FnMut(B)) -> Option<u64> {
         let sent = self.sent();
         let come = sent.checked_sub(u64::from((sent as u32).wrapping_sub(come)))?;
+        self.is_missed &= come <= self.first;
         // A frame that came late says less than one before it.
         while self.first < come {
             self.drop_first(&mut release);
@@ -139,6 +143,7 @@ impl<B> Replay<B> {
             self.drop_first(&mut release);
         }
         self.again = None;
+        self.is_missed = false;
     }
 
     /// The connection has ended: the next one may lose frames, too.
@@ -159,7 +164,7 @@ impl<B> Replay<B> {
         self.again = (!self.frames.is_empty()).then_some(self.first);
     }
 
-    /// The peer misses the first of what is kept, which goes again if it is time for that. True: it does.
+    /// The peer misses the first of what is kept, which goes again if it is time for that. True: it does, or is still to go.
     pub fn repeat_missing(&mut self, now: Instant) -> bool {
         let is_due = self
             .repeated
@@ -167,9 +172,14 @@ impl<B> Replay<B> {
         if is_due && self.again.is_none() && !self.frames.is_empty() {
             self.repeated = Some(now);
             self.repeat();
-            return true;
         }
-        false
+        self.is_missed = self.again.is_some();
+        self.is_missed
+    }
+
+    /// Does the peer wait for what is to go again?
+    pub fn is_missed(&self) -> bool {
+        self.is_missed
     }
 
     /// Is there something to go again?
@@ -209,6 +219,7 @@ impl<B> Replay<B> {
     pub fn went(&mut self) {
         let sent = self.sent();
         self.again = self.again.map(|again| again + 1).filter(|again| *again < sent);
+        self.is_missed &= self.again.is_some();
     }
 }
 
