@@ -106,6 +106,7 @@ table! {
     TAKEN_BACK = "taken_back", "Messages asked for through a ring and then pulled, since their senders computed.";
     RING_LINES = "ring_lines", "Lines of rings and cells that this rank has written records and their payload into.";
     LOOKS_ENDED = "looks_ended", "Looks at a ring that the reading scheme (ISTHMUS_READING) ended although more may have lain there; immediate ends none.";
+    FRAMES_AGAIN = "frames_again", "Frames that were sent to another node once more, since the connection had broken or the frame was missing there.";
     NETWORK_LOOKS = "network_looks", "Times this rank looked at the network.";
     NODE_ROUNDS = "node_rounds", "Rounds of progress between them in which the progress engine (ISTHMUS_PROGRESS_ENGINE) had it look at the node alone.";
     RINGS_LEASED = "rings_leased", "Times a pair was given a large ring.";

@@ -96,6 +96,7 @@ limits! {
     RUNG_BEFORE_POLLED: u32 = 64, "times", "-", "0020", "So often at least, and four times for each ring that there is, peers whose rings are not looked at have rung before one of them takes the place of a silent peer: that takes a fence of every process.";
     RECORDS_A_TURN: usize = 32, "times", "-", "-", "Records taken from one ring before the next has its turn.";
     DEFERRED_FROM: u64 = 4 << 10, "bytes", "-", "-", "Unmatched messages from this length on stay in their ring while other things move,";
+    COPIED_FRAME: usize = 2 << 10, "bytes", "-", "0208", "The longest frame to another node that is kept by a copy until it has come; of longer ones the network's buffer is kept.";
     FLUSHED_WITHIN: u64 = 1000, "us", "-", "-", "A rank that leaves a call with unanswered first frames flushes them for so long.";
     DEFERRED_ROUNDS: u32 = 64, "times", "-", "-", "for so many rounds of progress.";
 

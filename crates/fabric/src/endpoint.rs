@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::ptr::NonNull;
 
-use crate::abi::{self, Av, AvAttr, CqEntry, CqErrEntry, Domain, Ep, Fabric, Fid, Mr};
+use crate::abi::{self, Av, AvAttr, Cq, CqEntry, CqErrEntry, Domain, Ep, Fabric, Fid, Info, Mr};
 use crate::library::Library;
-use crate::operations::{Chunk, FRAME, Kind, Operation, Operations, SENDS};
+use crate::operations::{Chunk, FRAME, Kind, Operations, SENDS};
 use crate::provider::{Offer, Wanted};
 use crate::queue::Queue;
 use crate::{Error, Result};
@@ -45,8 +45,8 @@ pub enum Sent {
 pub enum Event {
     /// A frame came: so many bytes of its buffer, which is the caller's until it [gives it back](Endpoint::give_back).
     Received(Frame, usize),
-    /// So many bytes of a frame could not be delivered: the way to its destination is closed. The frame is the caller's again.
-    Lost(Destination, Frame, usize, Error),
+    /// A frame could not be delivered: the way to its destination is closed. Frames that went there before may be lost, too.
+    Lost(Destination, Error),
     /// The [read](Endpoint::read) or [write](Endpoint::write) of this number is over, or has failed: then any part of its bytes may be there.
     Read(u64, Result<()>),
 }
@@ -70,6 +70,8 @@ pub struct Endpoint {
     av: NonNull<Av>,
     pub(crate) queue: Queue,
     pub(crate) ep: NonNull<Ep>,
+    /// Through which memory of others is read, where that is not to go over the connections of frames: see [`Offer::ends_reads_twice`].
+    reader: Option<NonNull<Ep>>,
     inject: usize,
     name: Vec<u8>,
     pub(crate) operations: Operations,
@@ -117,15 +119,7 @@ impl Endpoint {
             let code = ((*(*domain).ops).av_open)(domain, &raw mut attr, &raw mut av, std::ptr::null_mut());
             library.check("fi_av_open", code)?;
             let queue = Queue::open(library, NonNull::new_unchecked(fabric), domain, offer.needs_wait_set())?;
-            let cq = queue.cq.as_ptr();
-            let mut ep = std::ptr::null_mut();
-            let code = ((*(*domain).ops).endpoint)(domain, info, &raw mut ep, std::ptr::null_mut());
-            library.check("fi_endpoint", code)?;
-            let bind = (*(*ep).fid.ops).bind;
-            library.check("fi_ep_bind", bind(ep.cast(), av.cast(), 0))?;
-            library.check("fi_ep_bind", bind(ep.cast(), cq.cast(), abi::TRANSMIT | abi::RECV))?;
-            let code = ((*(*ep).fid.ops).control)(ep.cast(), abi::ENABLE, std::ptr::null_mut());
-            library.check("fi_enable", code)?;
+            let ep = enable(library, domain, info, av, queue.cq)?;
             let mut endpoint = Self {
                 inject: (*(*info).tx_attr).inject_size,
                 library,
@@ -133,7 +127,8 @@ impl Endpoint {
                 domain: NonNull::new_unchecked(domain),
                 av: NonNull::new_unchecked(av),
                 queue,
-                ep: NonNull::new_unchecked(ep),
+                ep,
+                reader: None,
                 offer,
                 name: Vec::new(),
                 operations: Operations::default(),
@@ -148,6 +143,20 @@ impl Endpoint {
             endpoint.learn_name()?;
             Ok(endpoint)
         }
+    }
+
+    /// Through which memory of others is read.
+    pub(crate) fn reader(&mut self) -> Result<NonNull<Ep>> {
+        if !self.offer.ends_reads_twice() {
+            return Ok(self.ep);
+        }
+        if self.reader.is_none() {
+            let (info, domain, av) = (self.offer.info(), self.domain, self.av);
+            // SAFETY: all of them live; the queue is that of the other endpoint.
+            let ep = unsafe { enable(self.library, domain.as_ptr(), info.as_ptr(), av.as_ptr(), self.queue.cq) }?;
+            self.reader = Some(ep);
+        }
+        Ok(self.reader.expect("just made if there was none"))
     }
 
     /// There are no frames to be.
@@ -243,11 +252,6 @@ impl Endpoint {
         self.ways.get(to.0 as usize).is_some_and(|way| way.delivered)
     }
 
-    /// Has the provider frames that go there, and has not said to have gone?
-    pub fn has_under_way(&self, to: Destination) -> bool {
-        self.ways.get(to.0 as usize).is_some_and(|way| way.frames > 0)
-    }
-
     /// The connection to there has ended: what is said of it from now on counts.
     pub fn forget_delivery(&mut self, to: Destination) {
         self.way(to.0).delivered = false;
@@ -279,11 +283,47 @@ impl Endpoint {
 
     /// The frame is not needed after all.
     pub fn put_back(&mut self, frame: Frame) {
+        debug_assert!(!self.operations.at(frame.0).under_way);
+        self.operations.at(frame.0).kept = false;
         self.operations.free(Kind::Send).push(frame.0);
     }
 
-    /// Send the first `length` bytes of a frame that was [taken](Self::take). When it goes, it is the provider's; otherwise it is still
-    /// the caller's.
+    /// The bytes of a frame that was [taken](Self::take) are to stay after it has gone, until [it is let go](Self::let_go).
+    pub fn keep(&mut self, frame: Frame) {
+        self.operations.at(frame.0).kept = true;
+    }
+
+    /// A frame that was [kept](Self::keep), and has been sent or not, is not needed any more.
+    pub fn let_go(&mut self, frame: Frame) {
+        match self.operations.at(frame.0).under_way {
+            true => self.operations.at(frame.0).kept = false,
+            false => self.put_back(frame),
+        }
+    }
+
+    /// The provider says that an operation is over.
+    fn end(&mut self, index: usize) -> Result<()> {
+        match std::mem::take(&mut self.operations.at(index).under_way) {
+            true => Ok(()),
+            // Another has its place by now, here and in the provider.
+            false => Err(Error::EndedTwice(self.provider())),
+        }
+    }
+
+    /// The provider is done with a frame.
+    fn has_gone(&mut self, index: usize) -> u64 {
+        let operation = self.operations.at(index);
+        let (to, kept) = (operation.to, operation.kept);
+        let way = self.way(to);
+        way.frames = way.frames.saturating_sub(1);
+        if !kept {
+            self.put_back(Frame(index));
+        }
+        to
+    }
+
+    /// Send the first `length` bytes of a frame that was [taken](Self::take). When it goes, it is the provider's, and its bytes stay readable if
+    /// it is [kept](Self::keep); otherwise it is still the caller's.
     ///
     /// # Errors
     /// If the way there is closed.
@@ -295,7 +335,7 @@ impl Endpoint {
         let description = self.operations.description(index);
         let at: *const c_void = self.operations.bytes(index).as_ptr().cast();
         let operation = self.operations.at(index);
-        (operation.to, operation.length) = (to.0, length);
+        operation.to = to.0;
         let operation: *mut c_void = std::ptr::from_mut(operation).cast();
         // SAFETY: the bytes are the frame's, which stays untouched until its completion; injected ones are copied.
         let code = unsafe {
@@ -307,9 +347,14 @@ impl Endpoint {
         };
         match code {
             0 => {
+                let operation = self.operations.at(index);
                 match inject {
+                    true if operation.kept => {}
                     true => self.put_back(frame),
-                    false => self.way(to.0).frames += 1,
+                    false => {
+                        operation.under_way = true;
+                        self.way(to.0).frames += 1;
+                    }
                 }
                 Ok(Sent::Going)
             }
@@ -358,13 +403,14 @@ impl Endpoint {
             if let Some((index, length)) = self.taken.pop() {
                 match self.operations.kind(index) {
                     Kind::Receive => return Ok(Some(Event::Received(Frame(index), length))),
-                    Kind::Read => return Ok(Some(Event::Read(self.end_read(index), Ok(())))),
+                    Kind::Read => {
+                        self.end(index)?;
+                        return Ok(Some(Event::Read(self.end_read(index), Ok(()))));
+                    }
                     Kind::Send => {
-                        let to = self.operations.at(index).to;
-                        let way = self.way(to);
-                        way.delivered = true;
-                        way.frames = way.frames.saturating_sub(1);
-                        self.put_back(Frame(index));
+                        self.end(index)?;
+                        let to = self.has_gone(index);
+                        self.way(to).delivered = true;
                     }
                 }
                 continue;
@@ -424,12 +470,14 @@ impl Endpoint {
             return Ok(None);
         };
         match self.operations.kind(index) {
-            Kind::Read => Ok(Some(Event::Read(self.end_read(index), Err(error)))),
+            Kind::Read => {
+                self.end(index)?;
+                Ok(Some(Event::Read(self.end_read(index), Err(error))))
+            }
             Kind::Send => {
-                let Operation { to, length, .. } = *self.operations.at(index);
-                let way = self.way(to);
-                way.frames = way.frames.saturating_sub(1);
-                Ok(Some(Event::Lost(Destination(to), Frame(index), length, error)))
+                self.end(index)?;
+                let to = self.has_gone(index);
+                Ok(Some(Event::Lost(Destination(to), error)))
             }
             // A frame longer than any of ours, or a connection that ended within one.
             Kind::Receive => {
@@ -439,9 +487,9 @@ impl Endpoint {
         }
     }
 
-    /// Is every frame on its way that was sent, as far as the provider tells? But for so many, which the caller keeps.
-    pub fn is_quiet(&self, kept: usize) -> bool {
-        self.operations.sends_in_use() == kept
+    /// Is every frame on its way that was sent, as far as the provider tells?
+    pub fn is_quiet(&self) -> bool {
+        self.ways.iter().all(|way| way.frames == 0)
     }
 
     /// What becomes readable when [`Self::poll`] has something to do; `None`: the provider has nothing of the kind.
@@ -456,12 +504,46 @@ impl Endpoint {
     }
 }
 
+/// Open an endpoint of libfabric's, and enable it.
+///
+/// # Safety
+/// All that it uses must live until it is closed.
+unsafe fn enable(
+    library: &Library,
+    domain: *mut Domain,
+    info: *mut Info,
+    av: *mut Av,
+    cq: NonNull<Cq>,
+) -> Result<NonNull<Ep>> {
+    let mut ep: *mut Ep = std::ptr::null_mut();
+    // SAFETY: the caller's promise; the endpoint is looked at only after it was made.
+    unsafe {
+        let code = ((*(*domain).ops).endpoint)(domain, info, &raw mut ep, std::ptr::null_mut());
+        library.check("fi_endpoint", code)?;
+        let bind = (*(*ep).fid.ops).bind;
+        let (bound_to, queue) = (av.cast(), cq.as_ptr().cast());
+        let enabled = library
+            .check("fi_ep_bind", bind(ep.cast(), bound_to, 0))
+            .and_then(|()| library.check("fi_ep_bind", bind(ep.cast(), queue, abi::TRANSMIT | abi::RECV)))
+            .and_then(|()| {
+                let code = ((*(*ep).fid.ops).control)(ep.cast(), abi::ENABLE, std::ptr::null_mut());
+                library.check("fi_enable", code)
+            });
+        if enabled.is_err() {
+            ((*(*ep).fid.ops).close)(ep.cast());
+        }
+        enabled.map(|()| NonNull::new_unchecked(ep))
+    }
+}
+
 impl Drop for Endpoint {
     fn drop(&mut self) {
         // SAFETY: each object is closed once, those that use others first.
         unsafe {
             let close = |fid: *mut Fid| ((*(*fid).ops).close)(fid);
-            close(self.ep.as_ptr().cast());
+            for ep in self.reader.into_iter().chain([self.ep]) {
+                close(ep.as_ptr().cast());
+            }
             for region in self.operations.regions() {
                 close(region.as_ptr().cast());
             }
@@ -558,12 +640,72 @@ pub(crate) mod tests {
                         came.push(endpoint.bytes(frame)[..length].to_vec());
                         endpoint.give_back(frame);
                     }
-                    Event::Lost(.., error) => panic!("{error}"),
+                    Event::Lost(_, error) => panic!("{error}"),
                     Event::Read(..) => panic!("nothing is read"),
                 }
             }
         }
         came
+    }
+
+    /// The buffer of a kept frame is nobody else's until it is let go, whether the provider is done with it or not.
+    #[test]
+    fn kept_frames_stay() {
+        let Some((mut one, mut other)) = pair() else { return };
+        let there = one.reach(other.name()).expect("a name");
+        for (length, early) in [(8, false), (FRAME, false), (FRAME, true)] {
+            let frame = one.take(there).expect("a frame");
+            one.bytes(frame)[..length].fill(7);
+            one.keep(frame);
+            let mut came = Vec::new();
+            while one.send(frame, length, there).expect("a way") == Sent::Busy {
+                came.extend(receive(&mut one, &mut other));
+            }
+            if early {
+                one.let_go(frame);
+            }
+            let began = Instant::now();
+            while came.is_empty() && began.elapsed() < Duration::from_secs(20) {
+                came.extend(receive(&mut one, &mut other));
+            }
+            assert_eq!(came, [vec![7; length]]);
+            while !one.is_quiet() && began.elapsed() < Duration::from_secs(20) {
+                came.extend(receive(&mut one, &mut other));
+            }
+            if !early {
+                assert!(one.bytes(frame)[..length].iter().all(|byte| *byte == 7));
+                let others: Vec<_> = std::iter::from_fn(|| one.take(there)).take(SENDS).collect();
+                assert!(!others.contains(&frame), "it is kept");
+                others.into_iter().for_each(|other| one.put_back(other));
+                one.let_go(frame);
+            }
+            assert_eq!(one.operations.sends_in_use(), 0, "{length} bytes");
+        }
+    }
+
+    #[test]
+    fn what_ends_twice_is_told() {
+        let Some((mut one, mut other)) = pair() else { return };
+        let there = one.reach(other.name()).expect("a name");
+        let frame = one.take(there).expect("a frame");
+        one.keep(frame);
+        let began = Instant::now();
+        while one.send(frame, FRAME, there).expect("a way") == Sent::Busy {
+            receive(&mut one, &mut other);
+        }
+        while !one.is_quiet() && began.elapsed() < Duration::from_secs(20) {
+            receive(&mut one, &mut other);
+        }
+        assert!(matches!(one.end(frame.0), Err(Error::EndedTwice(_))));
+    }
+
+    /// Nobody can replace a connection over which memory is read, where that would end a read twice.
+    #[test]
+    fn reads_have_connections_of_their_own_where_those_of_frames_may_be_replaced() {
+        let Some((mut one, _)) = pair() else { return };
+        let reader = one.reader().expect("an endpoint");
+        assert_eq!(reader != one.ep, one.offer.ends_reads_twice());
+        assert_eq!(one.reader().expect("an endpoint"), reader, "it is made once");
     }
 
     /// A peer that takes nothing has its share of frames, and another gets its own.
@@ -595,7 +737,7 @@ pub(crate) mod tests {
                 Some(_) => stuck = 0,
             }
         }
-        assert!(!one.is_quiet(0), "the provider takes all, and nothing is shown");
+        assert!(!one.is_quiet(), "the provider takes all, and nothing is shown");
         come(&mut one, there, &mut other);
     }
 

@@ -42,6 +42,11 @@ pub enum Error {
         "libfabric has no provider here that serves ({0}): see `fi_info -t FI_EP_RDM`, and what FI_PROVIDER and ISTHMUS_FABRIC say"
     )]
     NoProvider(String),
+    /// A provider has said twice that an operation is over.
+    #[error(
+        "libfabric's provider {0} has ended an operation twice, so its memory is not as it should be: is there a newer libfabric?"
+    )]
+    EndedTwice(String),
     /// A call failed.
     #[error("{call}: {text} (libfabric error {errno})")]
     Failed {

@@ -49,8 +49,10 @@ pub(crate) struct Operation {
     context: Context,
     /// Where it goes; [`abi::ADDR_UNSPEC`]: it is a receive.
     pub to: u64,
-    /// Bytes that go.
-    pub length: usize,
+    /// The provider has it. Not of a receive.
+    pub under_way: bool,
+    /// Of a frame that goes: its buffer is kept until the caller has no more use for it.
+    pub kept: bool,
     /// Of a read or a write: its number, and what the provider wants to know of the memory on this side.
     pub number: u64,
     pub region: Option<NonNull<Mr>>,
@@ -73,8 +75,6 @@ pub(crate) struct Operations {
     chunks: Vec<Chunk>,
     /// Buffers of frames that may be filled to go.
     free_sends: Vec<usize>,
-    /// There are so many, free or not.
-    sends: usize,
     /// Operations of reads that are not under way.
     free_reads: Vec<usize>,
 }
@@ -84,7 +84,8 @@ impl Chunk {
         let operation = || Operation {
             context: Context([std::ptr::null_mut(); 8]),
             to: abi::ADDR_UNSPEC,
-            length: 0,
+            under_way: false,
+            kept: false,
             number: 0,
             region: None,
         };
@@ -107,10 +108,7 @@ impl Operations {
         self.chunks.push(chunk);
         match kind {
             Kind::Receive => return numbers.collect(),
-            Kind::Send => {
-                self.sends += numbers.len();
-                self.free_sends.extend(numbers.rev());
-            }
+            Kind::Send => self.free_sends.extend(numbers.rev()),
             Kind::Read => self.free_reads.extend(numbers.rev()),
         }
         Vec::new()
@@ -124,9 +122,11 @@ impl Operations {
         }
     }
 
-    /// Frames that are under way to others, or taken.
+    /// Frames that are under way to others, taken, or kept.
+    #[cfg(test)]
     pub fn sends_in_use(&self) -> usize {
-        self.sends - self.free_sends.len()
+        let chunks = self.chunks.iter().filter(|chunk| chunk.kind == Kind::Send);
+        chunks.count() * SENDS - self.free_sends.len()
     }
 
     pub fn kind(&self, index: usize) -> Kind {

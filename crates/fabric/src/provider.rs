@@ -167,6 +167,14 @@ impl Offer {
             _ => false,
         }
     }
+
+    /// Does it end a read twice, and free its memory twice, when a connection is replaced while the answer to that read has come in part? After
+    /// that its frames are mixed up. `net` of libfabric 1.17 does (mended in 1.18.0, where it is called `tcp`:
+    /// <https://github.com/ofiwg/libfabric/commit/a74ea0fcd>). It replaces only connections that it has accepted; those of an endpoint that
+    /// nobody else knows are all its own.
+    pub fn ends_reads_twice(&self) -> bool {
+        self.name() == "net"
+    }
 }
 
 /// Is it `shm`, or does it stand on it? What shares memory is no matter of the network, whoever asks for it.

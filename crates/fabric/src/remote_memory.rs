@@ -105,15 +105,13 @@ impl Endpoint {
         (into, length): (*mut u8, usize),
         number: u64,
     ) -> Result<Sent> {
+        let ep = self.reader()?.as_ptr();
         // SAFETY: the caller's promise.
         let (index, operation, description) = unsafe { self.prepare(into, length, abi::READ, number) }?;
         let remote = self.remote_address(address).wrapping_add(offset);
         let from = from.address();
         // SAFETY: an open endpoint with RMA; the caller's promise for the bytes; the operation stays ours until its completion.
-        let code = unsafe {
-            let ep = self.ep.as_ptr();
-            ((*(*ep).rma).read)(ep, into.cast(), length, description, from, remote, key, operation)
-        };
+        let code = unsafe { ((*(*ep).rma).read)(ep, into.cast(), length, description, from, remote, key, operation) };
         self.begun(index, "fi_read", code)
     }
 
@@ -206,6 +204,7 @@ impl Endpoint {
 
     fn begun(&mut self, index: usize, call: &'static str, code: isize) -> Result<Sent> {
         if code == 0 {
+            self.operations.at(index).under_way = true;
             return Ok(Sent::Going);
         }
         self.end_read(index);

@@ -2,6 +2,7 @@
 //! nothing but the network joins them. As root; without the right it says what was not run.
 
 mod broken;
+mod checksum;
 mod everything;
 mod first_message;
 mod launching;
@@ -217,14 +218,12 @@ pub fn run(suite: &mut Suite, prefix: &Path, full: bool) {
     suite.step("a peer whose address the provider refuses is named", || {
         is_refused(&job)
     });
-    suite.step(
-        "a later message that is lost ends the job, by what its sender hears",
-        || is_lost_later(&job),
-    );
+    suite.step("a later message that is lost comes, too", || is_lost_later(&job));
     suite.step("nonsense that comes to a port of a rank changes nothing", || {
         job.nonsense()
     });
     nonsense::run(suite, &job);
+    checksum::run(suite, &job);
     let lost = "lost packets cost time only";
     match nodes.shape(SHORT_QUEUE) {
         Ok(()) => {

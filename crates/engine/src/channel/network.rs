@@ -15,11 +15,11 @@ mod liveness;
 mod memory;
 mod one_sided;
 mod reaching;
-mod unproven;
+pub(crate) mod replay;
 mod watch;
 
 use std::cell::Cell;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -39,7 +39,7 @@ use frame::Seal;
 use liveness::Liveness;
 pub(crate) use memory::RemoteRead;
 use reaching::Reaching;
-use unproven::Unproven;
+use replay::{Arrivals, Replay};
 use watch::Watch;
 
 /// Data of the ring to a peer on another node: of a frame's size, so that few frames carry what a burst of messages is.
@@ -49,8 +49,11 @@ pub const LONGEST: usize = (32 << 10) + 64;
 /// Bytes of records that may be under way to a peer.
 pub const WINDOW: u64 = 512 << 10;
 
-/// So long a rank that leaves tries to send what has come back when a connection broke.
+/// So long a rank that leaves tries to send what is to go again since a connection broke, and waits for peers that do not say what has come.
 const LAST_TRY: Duration = Duration::from_secs(1);
+
+/// So long it waits until it asks them.
+const PARTING_ASKS: Duration = Duration::from_millis(200);
 
 /// Counted with the engine's lock held.
 static LOOKS: AtomicU32 = AtomicU32::new(0);
@@ -94,6 +97,10 @@ pub(crate) struct Network {
     announce_only: bool,
     /// Since when it has been asked whether everything has left this process, and had not.
     leaves_since: Cell<Option<Instant>>,
+    /// Since when this process leaves the job, and whether it has asked peers that do not say what has come.
+    parts_since: Option<(Instant, bool)>,
+    /// Frames that leave carry a checksum, and memory is not reached without frames.
+    pub checks: bool,
     pace: Pace,
     /// When links were looked at, for [`liveness`].
     looked_at: Instant,
@@ -121,10 +128,10 @@ pub(crate) struct Link {
     pub ring: Option<Inbound>,
     /// A frame that is filled and could not go.
     filled: Option<(Frame, usize)>,
-    /// Frames that came back, by number: sent before there was a connection, or when it broke.
-    again: BTreeMap<u64, Box<[u8]>>,
-    /// What the peer may not have heard of, and would be lost with a connection; none once it has handled all of it.
-    pub unproven: Unproven,
+    /// Frames that were sent.
+    pub replay: Replay,
+    /// And those that came.
+    pub arrivals: Arrivals,
     /// There is a connection.
     reached: bool,
     /// There was one that has broken, and is made again.
@@ -141,15 +148,10 @@ pub(crate) struct Link {
     begun: u32,
     /// Pieces of reads and writes that are over. Wraps.
     ended: u32,
-    /// Frames sent, and bytes of records in them.
-    pub frames_sent: u64,
+    /// Bytes of records in frames that were sent.
     pub sent: u64,
     /// Bytes of records that the peer has handled, as it says.
     pub returned: u64,
-    /// Frames that came in their order.
-    pub frames_come: u64,
-    /// Frames that came before their turn.
-    pub ahead: BTreeMap<u64, Vec<u8>>,
     /// Bytes of records of the peer's that were handled, and of how many it knows.
     pub handled: u64,
     pub told: u64,
@@ -251,17 +253,17 @@ impl Pace {
 }
 
 impl Link {
-    /// Must frames that came back go again? Not if they carry nothing but credit to a peer that may have left: they go before the next
-    /// that does.
+    /// Must frames go again? Not if they carry nothing but credit to a peer that may have left: they go before the next that does. One that says
+    /// that it misses them is there.
     fn must_go_again(&self) -> bool {
-        !self.again.is_empty() && (!self.broken || self.again.values().any(|frame| frame.len() > frame::HEADER))
+        self.replay.repeats() && (!self.broken || self.replay.repeats_records() || self.replay.is_missed())
     }
 
     /// Need a rank that leaves not wait for what is still to go? Nobody may be left to take it: it is nothing but credit, or the connection
     /// has broken, and was not made again for long since then and since this process began to leave.
     fn is_left(&self, leaves_since: Instant) -> bool {
         let credit = self.filled.as_ref().is_none_or(|(_, length)| *length == frame::HEADER);
-        credit && !self.is_written() && self.again.values().all(|frame| frame.len() == frame::HEADER)
+        credit && !self.is_written() && !self.replay.repeats_records()
             || self.broken
                 && self
                     .broke_at
@@ -321,6 +323,8 @@ impl Network {
             released: Vec::new(),
             announce_only: false,
             leaves_since: Cell::new(None),
+            parts_since: None,
+            checks: tunables::NETWORK_CHECKSUM.get() != 0,
             pace: Pace::new(),
             looked_at: Instant::now(),
             since_sockets: Duration::ZERO,
@@ -374,9 +378,8 @@ impl Network {
         if let Some(link) = self.links[peer as usize].as_mut() {
             link.lost = true;
             link.held.clear();
-            link.ahead.clear();
-            link.again.clear();
-            link.unproven = Unproven::default();
+            link.arrivals.forget();
+            link.replay.forget(|buffer| self.endpoint.let_go(buffer));
             if let Some((frame, _)) = link.filled.take() {
                 self.endpoint.put_back(frame);
             }
@@ -390,12 +393,39 @@ impl Network {
             let link = self.links[*peer as usize].as_ref();
             link.is_none_or(|link| link.is_left(leaves_since))
         };
-        let kept = self.linked.iter().filter(|peer| is_left(peer));
-        let kept = kept.filter_map(|peer| self.links[*peer as usize].as_ref());
-        let kept = kept.filter(|link| link.filled.is_some()).count();
-        let is_quiet = self.waiting.iter().all(is_left) && self.endpoint.is_quiet(kept);
+        let is_quiet = self.waiting.iter().all(is_left) && self.endpoint.is_quiet();
         self.leaves_since.set((!is_quiet).then_some(leaves_since));
         is_quiet
+    }
+
+    /// This process leaves the job: what it has sent must not be lost with it. Each peer is told what has come, and says so. True: all have what
+    /// they were sent, or do not answer for long. To be asked until then.
+    pub fn has_parted(&mut self, segment: &'static Segment, me: u32) -> bool {
+        let (since, has_asked) = *self.parts_since.get_or_insert_with(|| (Instant::now(), false));
+        // At first nobody asks: the answer could meet a process that is no more, and the connection's end overtake what that has said last.
+        let asks = !has_asked && since.elapsed() >= PARTING_ASKS;
+        self.parts_since = Some((since, has_asked || asks));
+        for at in 0..self.linked.len() {
+            let peer = self.linked[at];
+            let link = self.link(peer);
+            let waits = asks && link.replay.has_records();
+            if !link.lost && (waits || !link.arrivals.is_told()) {
+                link.liveness.ask(waits);
+                link.owes = true;
+                self.send(segment, me, peer);
+            }
+        }
+        let has_all = |peer: &u32| {
+            let link = self.links[*peer as usize].as_ref();
+            link.is_none_or(|link| {
+                link.lost || !link.replay.has_records() && !link.is_written() && link.filled.is_none()
+            })
+        };
+        let is_over = since.elapsed() >= LAST_TRY || self.linked.iter().all(has_all) && self.endpoint.is_quiet();
+        if is_over {
+            self.parts_since = None;
+        }
+        is_over
     }
 
     /// Before a sleep: must we stay awake? If not, the doorbell will ring when something comes.
@@ -479,6 +509,35 @@ mod tests {
         assert!(pace.is_due(), "nothing else was heard since");
     }
 
+    /// Else a later frame would wait there for that one, and the peer would give up.
+    #[test]
+    fn credit_goes_again_to_a_peer_that_misses_it() {
+        let mut link = Link {
+            broken: true,
+            ..Link::default()
+        };
+        let now = Instant::now();
+        link.replay.keep(&[0; frame::HEADER], None);
+        link.replay.keep(&[0; frame::HEADER], None);
+        link.replay.repeat();
+        assert!(!link.must_go_again(), "the peer may have left");
+        assert!(link.replay.repeat_missing(now) && link.must_go_again());
+        link.replay.went();
+        assert!(link.must_go_again(), "and what follows it");
+        link.replay.went();
+        assert!(!link.must_go_again());
+        // It has come; later the connection breaks once more.
+        assert_eq!(link.replay.acknowledge(1, drop), Some(1));
+        link.replay.repeat();
+        assert!(!link.must_go_again());
+        assert!(link.replay.repeat_missing(now) && link.must_go_again());
+        assert_eq!(link.replay.acknowledge(2, drop), Some(2));
+        assert!(
+            !link.must_go_again() && !link.replay.repeat_missing(now),
+            "nothing is kept"
+        );
+    }
+
     #[test]
     fn what_came_back_is_tried_for_a_while_after_leaving_began() {
         let now = Instant::now();
@@ -488,7 +547,8 @@ mod tests {
             ..Link::default()
         };
         assert!(link.is_left(now), "there is nothing to go");
-        link.again.insert(0, vec![0; 2 * frame::HEADER].into());
+        link.replay.keep(&[0; 2 * frame::HEADER], None);
+        link.replay.repeat();
         assert!(!link.is_left(now));
         let long_ago = now.checked_sub(LAST_TRY).unwrap_or(now);
         assert!(link.is_left(long_ago), "it was tried for long enough");

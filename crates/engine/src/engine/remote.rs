@@ -6,6 +6,7 @@ use isthmus_shm::Offset;
 use isthmus_shm::ring::Header;
 
 use crate::channel::network::frame::{self, Prefix};
+use crate::channel::network::replay::Turn;
 use crate::channel::network::{Held, Network, Proxy, WINDOW};
 use crate::channel::record::{Body, ClearToSend, Envelope, Handler, ReadyToSend};
 use crate::engine::Engine;
@@ -53,6 +54,13 @@ impl Engine {
         self.channels
             .network()
             .is_some_and(Network::has_unanswered_first_frames)
+    }
+
+    /// This process leaves the job: does nobody on other nodes need it any more? To be asked until it is so.
+    pub fn has_parted(&mut self) -> bool {
+        let (segment, me) = (self.segment, self.me);
+        let network = self.channels.network_mut();
+        network.is_none_or(|network| network.has_parted(segment, me))
     }
 
     /// A round of progress of the network. True: something moved. `moved_here`: something has come from a rank of the node.
@@ -108,7 +116,7 @@ impl Engine {
     /// Frames of a peer's that have come, in their turn and ahead of it.
     fn frames_heard(&mut self, peer: u32) -> (u64, usize) {
         let link = self.channels.network_mut().map(|network| network.link(peer));
-        link.map_or((0, 0), |link| (link.frames_come, link.ahead.len()))
+        link.map_or((0, 0), |link| (link.arrivals.come(), link.arrivals.early()))
     }
 
     /// Take what has come. True: something had.
@@ -128,7 +136,7 @@ impl Engine {
                     came = true;
                     network.has_read(number, result.is_ok());
                 }
-                Ok(Some(Event::Lost(to, frame, length, error))) => network.has_lost(to, frame, length, &error),
+                Ok(Some(Event::Lost(to, error))) => network.has_lost(to, &error),
                 Err(error) => {
                     let why = format!("isthmus: rank {}: the network has failed: {error}", self.me);
                     self.abort(1, &why);
@@ -153,16 +161,23 @@ impl Engine {
             let (Some(peer), Some(prefix)) = (source, Prefix::read(bytes)) else {
                 self.end_over_frame(source);
             };
+            let Some(records) = frame::open(bytes, prefix.flags) else {
+                self.end_over_change(peer, length);
+            };
             network.hear_parting(peer, prefix.flags);
-            network.repeat_missing(peer, &prefix);
+            if !network.hear_come(peer, &prefix) {
+                self.end_over(peer, "that frames have come which were never sent to it");
+            }
             let link = network.link(peer);
-            if link.lost || prefix.sequence < link.frames_come {
-                // Somebody who has failed, or sends what it has sent before.
-            } else if prefix.sequence == link.frames_come {
-                self.handle_frame(prefix, bytes);
-                self.handle_ahead(peer);
-            } else {
-                self.keep_ahead(peer, prefix, bytes.to_vec());
+            match link.arrivals.turn(prefix.sequence) {
+                // A peer that has failed.
+                _ if link.lost => {}
+                Turn::Seen => {}
+                Turn::Now => {
+                    self.handle_frame(prefix, records);
+                    self.handle_ahead(peer);
+                }
+                Turn::Early => self.keep_ahead(peer, prefix, bytes),
             }
         }
         if let Some(network) = self.channels.network_mut() {
@@ -183,24 +198,35 @@ impl Engine {
         }
     }
 
-    /// A frame came before another that was sent earlier.
-    fn keep_ahead(&mut self, peer: u32, prefix: Prefix, bytes: Vec<u8>) {
+    /// A frame of a rank of the job is not as that has sent it.
+    #[cold]
+    fn end_over_change(&self, peer: u32, length: usize) -> ! {
+        let whom = self
+            .channels
+            .network()
+            .map(|network| network.describe(self.segment, peer));
+        let why = format!(
+            "isthmus: rank {} on host {}: a frame of {length} bytes from {} was changed on the way, its checksum says: look for a faulty network \
+             card, switch or memory on both hosts",
+            self.me,
+            isthmus_os::host::name(),
+            whom.unwrap_or_default(),
+        );
+        self.abort(1, &why)
+    }
+
+    /// A frame came before another that was sent earlier: it is kept whole, since its header tells how long it is.
+    fn keep_ahead(&mut self, peer: u32, prefix: Prefix, bytes: &[u8]) {
         let Some(network) = self.channels.network_mut() else {
             return;
         };
         let link = network.link(peer);
-        link.ahead.insert(prefix.sequence, bytes);
-        let come = link.frames_come;
+        let (is_new, kept) = link.arrivals.keep(prefix.sequence, bytes);
         // The asking peer does not know of it: that frame may be lost, too.
-        if link.unproven.is_new_gap(come) | (prefix.flags & frame::ASKS != 0) {
+        if is_new || prefix.flags & frame::ASKS != 0 {
             link.owes = true;
             self.channels.send_remote(peer);
         }
-        let Some(network) = self.channels.network_mut() else {
-            return;
-        };
-        let link = network.link(peer);
-        let kept: usize = link.ahead.values().map(Vec::len).sum();
         if kept as u64 > 4 * WINDOW {
             self.end_over(peer, "more than it may before we have handled it");
         }
@@ -212,12 +238,15 @@ impl Engine {
                 return;
             };
             let link = network.link(peer);
-            let Some(bytes) = link.ahead.remove(&link.frames_come) else {
+            let Some(bytes) = link.arrivals.next_early() else {
                 return;
             };
-            if let Some(prefix) = Prefix::read(&bytes) {
-                self.handle_frame(prefix, &bytes);
-            }
+            let prefix = Prefix::read(&bytes);
+            let records = prefix.and_then(|prefix| frame::open(&bytes, prefix.flags));
+            let (Some(prefix), Some(records)) = (prefix, records) else {
+                self.end_over_frame(Some(peer));
+            };
+            self.handle_frame(prefix, records);
         }
     }
 
@@ -228,18 +257,12 @@ impl Engine {
             return;
         };
         let link = network.link(peer);
-        link.frames_come += 1;
+        link.arrivals.take_turn(bytes.len() > frame::HEADER);
         if prefix.consumed > link.sent || prefix.consumed < link.returned {
             self.end_over(peer, "that it has handled what was never sent to it");
         }
         let link = self.channels.network_mut().expect("as before").link(peer);
         link.returned = prefix.consumed;
-        // It wraps in the frame.
-        let not_come = (link.frames_sent as u32).wrapping_sub(prefix.come);
-        let Some(come) = link.frames_sent.checked_sub(not_come.into()) else {
-            self.end_over(peer, "that frames have come which were never sent to it");
-        };
-        link.unproven.have_come(come, link.frames_sent);
         let asks = self.channels.network_mut().expect("as before").heed(peer, prefix.flags);
         let link = self.channels.network_mut().expect("as before").link(peer);
         if let Some(ring) = &link.ring {

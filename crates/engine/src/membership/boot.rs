@@ -380,7 +380,13 @@ pub fn part() {
 
 /// Tell the launcher that this process has finalized: its exit is no longer a failure.
 fn leave() {
-    thread::leave_first_frames(&mut enter());
+    let mut inside = enter();
+    // Frames that are lost on the way to other nodes can be sent again by this process only.
+    if STATE.load(Ordering::Acquire) == INSIDE {
+        let _ = inside.wait(|inside| inside.engine().has_parted().then_some(()));
+    }
+    thread::leave_first_frames(&mut inside);
+    drop(inside);
     let _ = STATE.compare_exchange(INSIDE, IDLE, Ordering::AcqRel, Ordering::Relaxed);
     tell(&ToLauncher::Finalized);
     let session = SESSION.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();

@@ -3,42 +3,77 @@
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
 use super::super::suite::Suite;
-use super::{Job, Nodes, OWN, SOON, ip, wait};
+use super::{Job, Nodes, OWN, SOON, ip, models, wait};
 use crate::process::{quiet, target};
+
+/// How the ranks of `broken_link.c` talk while their connection is reset again and again.
+const TALKS: [&str; 4] = ["always", "puts", "counts", "collectives"];
+
+/// Programs of other models, which do the same meanwhile.
+const MODELS: [(&str, &str); 6] = [
+    ("shmem", "order"),
+    ("shmem", "collectives"),
+    ("armci", "random"),
+    ("armci", "operations"),
+    ("ga", "random"),
+    ("ga", "elements"),
+];
+
+/// So long connections are reset, with pauses in which something may go.
+const UNDER_LOAD: Duration = Duration::from_secs(3);
+const PAUSE: Duration = Duration::from_millis(40);
+/// The same where there was no connection to reset.
+const SHORT_PAUSE: Duration = Duration::from_millis(2);
+/// A program that is run again and again was reset often enough.
+const ENOUGH: u32 = 5;
 
 /// All of it.
 pub fn run(suite: &mut Suite, job: &Job<'_>) {
-    let names = [
-        "a connection that is reset while nothing is under way is made again, or missed",
-        "a connection that is reset again and again ends the job with a line",
-        "of two ranks whose connection breaks where errors return one ends",
-        "puts and gets over a connection that is reset again and again go on, or end the job with a line",
-    ];
+    let idle_name = "a connection that is reset while nothing is under way is made again";
+    let gone = "a connection that is reset, and cannot be made again, ends the job with a line";
+    let parts = "of two ranks whose connection cannot be made again where errors return one ends";
+    let talks = TALKS.map(|how| format!("{how} over a connection that is reset again and again arrive, once"));
+    let models = MODELS.map(|(folder, name)| {
+        format!("{folder}/{name} on 2 nodes x 2 over connections that are reset again and again")
+    });
     if !can_reset(job.nodes) {
         let why = "ss(8) does not close connections here (iproute2, and a kernel with CONFIG_INET_DIAG_DESTROY)";
-        return names.iter().for_each(|name| suite.skip(name, why));
+        let texts = talks.iter().chain(&models).map(String::as_str);
+        return [idle_name, gone, parts]
+            .into_iter()
+            .chain(texts)
+            .for_each(|name| suite.skip(name, why));
     }
-    suite.step(names[0], || idle(job));
-    suite.step(names[1], || ends(job));
-    suite.step(names[2], || returns(job));
-    suite.step(names[3], || puts(job));
-    suite.step("a cut of 5 s between two that talk costs time only", || cut(job));
+    suite.step(idle_name, || idle(job));
+    for (how, name) in TALKS.iter().zip(&talks) {
+        suite.step(name, || goes_on(job, how));
+    }
+    for ((folder, program), name) in MODELS.iter().zip(&models) {
+        suite.step(name, || model_goes_on(job, folder, program));
+    }
+    suite.step(gone, || ends(job));
+    suite.step(parts, || returns(job));
+    for millis in [500, 5000] {
+        suite.step(
+            &format!("a cut of {millis} ms between two that talk costs time only"),
+            || cut(job, Duration::from_millis(millis)),
+        );
+    }
 }
 
-/// A job whose connection was reset ends so soon after the last message that came over it. It is told within 3 s; here connections are reset again
-/// meanwhile.
-const TOLD: Duration = Duration::from_secs(6);
-
-/// Every connection between the first two nodes is reset.
-fn reset(nodes: &Nodes) -> Result<()> {
+/// Every connection between the first two nodes is reset: how many there were.
+fn reset(nodes: &Nodes) -> Result<u32> {
+    let there = nodes.address(1);
     let mut kill = Command::new("ip");
-    kill.args(["netns", "exec", &nodes.names[1], "ss", "-K", "dst", &nodes.address(1)]);
-    quiet(&mut kill, SOON).map(drop)
+    kill.args(["netns", "exec", &nodes.names[1], "ss", "-H", "-K", "dst", &there]);
+    // It shows those that it has closed.
+    let closed = quiet(&mut kill, SOON)?;
+    Ok(closed.lines().filter(|line| line.contains(&there)).count() as u32)
 }
 
 /// Is a connection of this machine's own gone once it is closed?
@@ -68,6 +103,7 @@ fn start(job: &Job<'_>, how: &str) -> Result<Child> {
     std::fs::create_dir_all(folder()).context("cannot make a folder")?;
     let mut child = job
         .mpiexec(1)
+        .args(["--set", "connect_timeout_ms=1000"])
         .arg(program)
         .arg(folder())
         .arg(how)
@@ -103,17 +139,6 @@ fn tell(what: &str) -> Result<()> {
 
 fn end(job: &Job<'_>, child: Child) -> Result<(Output, String)> {
     let output = child.wait_with_output().context("cannot wait for mpiexec")?;
-    let ended = SystemTime::now();
-    // Ranks that were there note each message.
-    let last = |rank| folder().join(format!("last-{rank}")).metadata().ok()?.modified().ok();
-    if let Some(last) = (0..2).filter_map(last).max() {
-        let took = ended.duration_since(last).unwrap_or_default();
-        ensure!(
-            output.status.success() || took <= TOLD,
-            "it takes {took:?} to tell:\n{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-    }
     job.nodes.emptied()?;
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     Ok((output, text))
@@ -126,33 +151,111 @@ fn idle(job: &Job<'_>) -> Result<()> {
     wait("the connection is still there", || !job.nodes.are_connected())?;
     go()?;
     let (output, text) = end(job, child)?;
-    // The provider may not know that it is gone when it is handed the first frame, and says nothing of a short one.
-    match output.status.success() {
-        true => Ok(()),
-        false => says_so(&output, &text),
-    }
+    ensure!(output.status.success(), "mpiexec ended with {}:\n{text}", output.status);
+    Ok(())
 }
 
-/// Reset until the job has ended, as it must: what a socket had taken is lost sooner or later.
-fn reset_until_over(job: &Job<'_>, how: &str) -> Result<(Output, String)> {
+fn has_ended(child: &mut Child) -> bool {
+    child.try_wait().is_ok_and(|status| status.is_some())
+}
+
+/// Reset for a while, or until it has ended. How often there was a connection to reset.
+fn reset_for_a_while(job: &Job<'_>, child: &mut Child) -> Result<u32> {
+    let (began, mut resets) = (Instant::now(), 0);
+    while began.elapsed() < UNDER_LOAD && !has_ended(child) {
+        resets += u32::from(reset(job.nodes)? > 0);
+        std::thread::sleep(PAUSE);
+    }
+    Ok(resets)
+}
+
+/// It ends well, and in time.
+fn ends_well(job: &Job<'_>, mut child: Child, resets: Result<u32>) -> Result<()> {
+    let ended = wait("the job still runs", || resets.is_err() || has_ended(&mut child));
+    if ended.is_err() || resets.is_err() {
+        child.kill().context("cannot end mpiexec")?;
+    }
+    let (output, text) = end(job, child)?;
+    let resets = resets?;
+    ended.with_context(|| text.clone())?;
+    ensure!(output.status.success(), "mpiexec ended with {}:\n{text}", output.status);
+    ensure!(resets > 5, "there were connections {resets} times only");
+    Ok(())
+}
+
+fn goes_on(job: &Job<'_>, how: &str) -> Result<()> {
     let mut child = start(job, how)?;
     go()?;
-    let mut failed = Ok(());
-    let ended = wait("the job still runs", || {
-        failed = reset(job.nodes);
-        failed.is_err() || child.try_wait().is_ok_and(|status| status.is_some())
-    });
-    if ended.is_err() || failed.is_err() {
+    let resets = reset_for_a_while(job, &mut child);
+    tell("stop")?;
+    ends_well(job, child, resets)
+}
+
+/// Again and again, until it was reset often enough or for a while, but at least once: a program may be over before there is much to reset.
+fn model_goes_on(job: &Job<'_>, folder: &str, program: &str) -> Result<()> {
+    let program = models::compile_of(job, folder, program)?;
+    let (began, mut resets) = (Instant::now(), 0);
+    while resets < ENOUGH && began.elapsed() < UNDER_LOAD || resets == 0 && began.elapsed() < SOON {
+        let mut run = job.mpiexec(2);
+        run.arg(&program)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        let mut child = run.spawn().context("cannot start mpiexec")?;
+        let reset = reset_meanwhile(job, &mut child, began, &mut resets);
+        let has_ended = has_ended(&mut child);
+        if !has_ended {
+            child.kill().context("cannot end mpiexec")?;
+        }
+        let (output, text) = end(job, child)?;
+        reset?;
+        ensure!(has_ended, "the job still runs after {} s:\n{text}", SOON.as_secs());
+        ensure!(output.status.success(), "mpiexec ended with {}:\n{text}", output.status);
+    }
+    ensure!(resets > 0, "nothing was reset in {} s", SOON.as_secs());
+    Ok(())
+}
+
+/// While it runs, for a while since it first `began`, or until something was reset.
+fn reset_meanwhile(job: &Job<'_>, child: &mut Child, began: Instant, resets: &mut u32) -> Result<()> {
+    let started = Instant::now();
+    while !has_ended(child) && started.elapsed() < SOON {
+        let is_due = *resets == 0 || began.elapsed() < UNDER_LOAD;
+        let closed = if is_due { reset(job.nodes)? } else { 0 };
+        *resets += u32::from(closed > 0);
+        std::thread::sleep(if is_due && closed == 0 { SHORT_PAUSE } else { PAUSE });
+    }
+    Ok(())
+}
+
+/// The connection is reset where none can be made again until the job has ended.
+fn stays_broken(job: &Job<'_>, how: &str) -> Result<(Output, String)> {
+    let mut child = start(job, how)?;
+    go()?;
+    // Of ranks only: mpiexec is elsewhere.
+    let route = |change: &str| {
+        [(0, 2), (1, 1)].iter().try_for_each(|&(from, to)| {
+            ip(&format!(
+                "-n {} route {change} unreachable {}/32",
+                job.nodes.names[from],
+                job.nodes.address(to)
+            ))
+        })
+    };
+    let reset = route("add").and_then(|()| reset(job.nodes).map(drop));
+    let ended = wait("the job still runs", || reset.is_err() || has_ended(&mut child));
+    route("del")?;
+    if ended.is_err() || reset.is_err() {
         child.kill().context("cannot end mpiexec")?;
     }
     let result = end(job, child)?;
-    failed?;
+    reset?;
     ended.with_context(|| result.1.clone())?;
     Ok(result)
 }
 
 fn ends(job: &Job<'_>) -> Result<()> {
-    let (output, text) = reset_until_over(job, "always")?;
+    let (output, text) = stays_broken(job, "always")?;
     says_so(&output, &text)
 }
 
@@ -169,34 +272,8 @@ fn says_so(output: &Output, text: &str) -> Result<()> {
     Ok(())
 }
 
-/// Pieces of puts and gets are made again, so it may be that nothing is lost.
-fn puts(job: &Job<'_>) -> Result<()> {
-    const LONG_ENOUGH: Duration = Duration::from_secs(5);
-    let mut child = start(job, "puts")?;
-    go()?;
-    let began = Instant::now();
-    let has_ended = |child: &mut Child| child.try_wait().is_ok_and(|status| status.is_some());
-    while began.elapsed() < LONG_ENOUGH && !has_ended(&mut child) {
-        if let Err(error) = reset(job.nodes) {
-            child.kill().context("cannot end mpiexec")?;
-            return Err(error);
-        }
-    }
-    tell("stop")?;
-    let ended = wait("the job still runs", || has_ended(&mut child));
-    if ended.is_err() {
-        child.kill().context("cannot end mpiexec")?;
-    }
-    let (output, text) = end(job, child)?;
-    ended.with_context(|| text.clone())?;
-    match output.status.success() {
-        true => Ok(()),
-        false => says_so(&output, &text),
-    }
-}
-
 fn returns(job: &Job<'_>) -> Result<()> {
-    let (output, text) = reset_until_over(job, "returns")?;
+    let (output, text) = stays_broken(job, "returns")?;
     let said = String::from_utf8_lossy(&output.stdout);
     ensure!(
         output.status.code() == Some(1) && said.matches("parted").count() == 1,
@@ -208,11 +285,11 @@ fn returns(job: &Job<'_>) -> Result<()> {
     Ok(())
 }
 
-fn cut(job: &Job<'_>) -> Result<()> {
+fn cut(job: &Job<'_>, length: Duration) -> Result<()> {
     let mut child = job.long_program()?;
     let port = job.nodes.port(2);
     ip(&format!("link set {port} down"))?;
-    std::thread::sleep(Duration::from_secs(5));
+    std::thread::sleep(length);
     let was_cut = job.still_runs(&mut child);
     ip(&format!("link set {port} up"))?;
     was_cut?;

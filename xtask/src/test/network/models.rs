@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use super::super::suite::Suite;
 use super::{Job, RUN};
@@ -71,6 +71,13 @@ pub fn run(suite: &mut Suite, job: &Job<'_>) {
             job.nodes.emptied()
         },
     );
+}
+
+/// A program of a model's folder.
+pub(super) fn compile_of(job: &Job<'_>, folder: &str, name: &str) -> Result<PathBuf> {
+    let of_folder = MODELS.iter().find(|model| model.2 == folder);
+    let (compiler, libraries, ..) = of_folder.context("no such model")?;
+    compile(job, compiler, libraries, folder, name)
 }
 
 fn compile(job: &Job<'_>, compiler: &str, libraries: &[&str], folder: &str, name: &str) -> Result<PathBuf> {

@@ -15,7 +15,7 @@ use crate::channel::record::{
     Body, ClearToSend, EagerFirst, Envelope, Finished, Fixed, FullLine, Handler, ReadyToSend, Switch,
 };
 use crate::fault;
-use crate::limits::ONE_RECORD;
+use crate::limits::{COPIED_FRAME, ONE_RECORD};
 
 impl Network {
     /// Is there something left for this peer?
@@ -56,7 +56,7 @@ impl Network {
     fn send_now(&mut self, segment: &'static Segment, me: u32, peer: u32) -> bool {
         let mut went = false;
         while self.has_more(peer) && self.find(segment, peer) && self.may_try(segment, peer) {
-            if self.has_come_back(peer) {
+            if self.repeats(peer) {
                 if !self.send_again(peer) {
                     break;
                 }
@@ -72,12 +72,13 @@ impl Network {
                     let to = link.to.expect("`find` has found it");
                     let Some(buffer) = self.endpoint.take(to) else { break };
                     let bytes = self.endpoint.bytes(buffer);
-                    let length = link.fill(bytes, segment, &mut self.released, &mut self.proxies);
+                    let room = &mut bytes[..frame::room(self.checks)];
+                    let length = link.fill(room, segment, &mut self.released, &mut self.proxies);
                     if length == frame::HEADER && !link.owes {
                         self.endpoint.put_back(buffer);
                         break;
                     }
-                    (buffer, length)
+                    (buffer, frame::close(bytes, length, self.checks))
                 }
             };
             if !self.dispatch(me, peer, (buffer, length)) {
@@ -101,10 +102,14 @@ impl Network {
         };
         let needed = frame::footprint(fixed + message.length as u32);
         let is_clear = self.links[peer as usize].as_ref().is_some_and(|link| {
-            let is_first = !link.lost && link.filled.is_none() && link.again.is_empty() && !link.is_written();
+            let is_first = !link.lost && link.filled.is_none() && !link.replay.repeats() && !link.is_written();
             is_first && link.sent + needed as u64 <= link.returned + WINDOW
         });
-        if !is_clear || frame::HEADER + needed > FRAME || !self.find(segment, peer) || !self.may_try(segment, peer) {
+        if !is_clear
+            || frame::HEADER + needed > frame::room(self.checks)
+            || !self.find(segment, peer)
+            || !self.may_try(segment, peer)
+        {
             return false;
         }
         let to = self.link(peer).to.expect("`find` has found it");
@@ -137,8 +142,9 @@ impl Network {
             }
             message.buffer.read(0, message.length, payload.as_mut_ptr());
         }
+        let length = frame::close(self.endpoint.bytes(buffer), frame::HEADER + needed, self.checks);
         self.link(peer).sent += needed as u64;
-        self.dispatch(me, peer, (buffer, frame::HEADER + needed));
+        self.dispatch(me, peer, (buffer, length));
         if self.has_more(peer) && !self.waiting.contains(&peer) {
             self.waiting.push(peer);
         }
@@ -151,51 +157,56 @@ impl Network {
         let Some(link) = self.links[peer as usize].as_mut() else {
             return false;
         };
-        let misses = if link.ahead.is_empty() { 0 } else { frame::MISSES };
+        let misses = if link.arrivals.misses() { frame::MISSES } else { 0 };
         let has_records = length > frame::HEADER;
-        let asks = if has_records && !link.unproven.is_proved() {
+        let asks = if has_records && !link.replay.is_proved() {
             frame::ASKS
         } else {
             0
         };
-        let sequence = link.frames_sent;
+        let is_checked = if has_records && self.checks { frame::CHECKED } else { 0 };
         let prefix = Prefix {
             source: me,
-            sequence,
+            sequence: link.replay.sent(),
             consumed: link.handled,
-            flags: announce_only | misses | asks | link.liveness.flags(),
-            come: link.frames_come as u32,
+            flags: announce_only | misses | asks | is_checked | link.liveness.flags(),
+            come: link.arrivals.come() as u32,
         };
         let bytes = self.endpoint.bytes(buffer);
         prefix.write(bytes, length);
         fault::damage_frame(&mut bytes[..length]);
         self.seal.put_on(&mut bytes[..length], peer);
-        link.unproven.keep(sequence, &bytes[..length]);
+        let is_copied = length <= COPIED_FRAME;
+        if !is_copied {
+            self.endpoint.keep(buffer);
+        }
         let to = link.to.expect("a sender has found the peer");
-        let sent = match fault::loses_frame() {
-            true => {
-                self.endpoint.put_back(buffer);
-                Ok(Sent::Going)
-            }
+        let is_lost = fault::loses_frame();
+        let sent = match is_lost {
+            true => Ok(Sent::Going),
             false => self.endpoint.send(buffer, length, to),
         };
         match sent {
             Ok(Sent::Going) => {
-                link.frames_sent += 1;
+                // The provider may have the bytes, or have let them go: they are as they were until the next frame is taken.
+                let bytes = &self.endpoint.bytes(buffer)[..length];
+                link.replay.keep(bytes, (!is_copied).then_some(buffer));
+                if is_lost && is_copied {
+                    self.endpoint.put_back(buffer);
+                }
                 link.begun = link.begun.wrapping_add(1);
                 link.told = link.handled;
+                link.arrivals.tell();
                 link.owes = false;
                 link.liveness.asked();
                 true
             }
             Ok(Sent::Busy) => {
-                link.unproven.forget(sequence);
                 link.filled = Some((buffer, length));
                 false
             }
             Err(error) => {
-                link.unproven.forget(sequence);
-                self.came_back(peer, (buffer, length), &error, false);
+                self.could_not_go(peer, (buffer, length), &error);
                 false
             }
         }

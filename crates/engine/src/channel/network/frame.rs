@@ -3,6 +3,7 @@
 //! ```text
 //! magic 4 | source 4 | seal 8 | sequence 8 | consumed 8 | flags and length 4 | come 4     the header
 //! header 8 | body | padding to 8                                                          each record; the header as in a ring
+//! checksum 8                                                                              of the records, if the flags say so
 //! ```
 //! Numbers are in native order: a job does not mix machines of both kinds, and the magic tells.
 //!
@@ -11,13 +12,14 @@
 
 use std::hash::Hasher;
 
+use isthmus_fabric::FRAME;
 use isthmus_shm::ring::Header;
 use siphasher::sip::SipHasher24;
 
 use crate::membership::control::Nonce;
 
 /// To be raised when what follows changes, the records among it: ranks of another format are told apart.
-pub const FORMAT: u32 = 4;
+pub const FORMAT: u32 = 5;
 /// Bytes of the header.
 pub const HEADER: usize = 40;
 /// Bytes of a record's header.
@@ -32,11 +34,15 @@ pub const PARTED: u32 = 4;
 
 /// A frame is missing of those that the receiver has sent: it is to send again what it has kept.
 pub const MISSES: u32 = 8;
+/// A checksum of the records ends the frame.
+pub const CHECKED: u32 = 16;
 /// All of them.
-const FLAGS: u32 = ANNOUNCE_ONLY | ASKS | PARTED | MISSES;
+const FLAGS: u32 = ANNOUNCE_ONLY | ASKS | PARTED | MISSES | CHECKED;
+/// Bytes of a checksum: CRC-32 (IEEE 802.3), and zeros.
+const CHECKSUM: usize = 8;
 /// The flags stand above the length, which has so many bits.
 const LENGTH_BITS: u32 = 20;
-const _: () = assert!(isthmus_fabric::FRAME < 1 << LENGTH_BITS);
+const _: () = assert!(FRAME < 1 << LENGTH_BITS);
 /// Where it says who sends it, and where it is sealed.
 const SOURCE: usize = 4;
 const SEAL: usize = 8;
@@ -132,6 +138,31 @@ pub fn source(frame: &[u8]) -> Option<u32> {
     word(frame, SOURCE)
 }
 
+/// Bytes of the header and the records of a frame, at most.
+pub const fn room(is_checked: bool) -> usize {
+    if is_checked { FRAME - CHECKSUM } else { FRAME }
+}
+
+/// The records end at `end`. Where the frame does: after a checksum of them, if that is wanted and there are any.
+pub fn close(frame: &mut [u8], end: usize, is_checked: bool) -> usize {
+    if !is_checked || end == HEADER {
+        return end;
+    }
+    let checksum = u64::from(crc32fast::hash(&frame[HEADER..end]));
+    frame[end..end + CHECKSUM].copy_from_slice(&checksum.to_ne_bytes());
+    end + CHECKSUM
+}
+
+/// The records of a frame, and what is before them. `None`: they are not as their sender has sent them.
+pub fn open(frame: &[u8], flags: u32) -> Option<&[u8]> {
+    if flags & CHECKED == 0 {
+        return Some(frame);
+    }
+    let (records, checksum) = frame.split_at_checked(frame.len().checked_sub(CHECKSUM)?)?;
+    let expected = u64::from(crc32fast::hash(records.get(HEADER..)?));
+    (checksum == expected.to_ne_bytes()).then_some(records)
+}
+
 fn word(frame: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(frame.get(at..at + 4)?.try_into().ok()?))
 }
@@ -217,7 +248,7 @@ mod tests {
         for length in 0..64 {
             assert_eq!(Prefix::read(&frame[..length]), None, "cut to {length}");
         }
-        let other_flags = Prefix { flags: 16, ..prefix };
+        let other_flags = Prefix { flags: 32, ..prefix };
         other_flags.write(&mut frame, 64);
         assert_eq!(Prefix::read(&frame), None, "a flag that nobody knows");
         let seal = Seal::of(Nonce([1; 16]));
@@ -238,6 +269,43 @@ mod tests {
         assert!(record(&frame, HEADER).is_some());
         frame[HEADER + 2] = 1; // 272 bytes
         assert!(record(&frame, HEADER).is_none(), "longer than the frame");
+    }
+
+    #[test]
+    fn a_checksum_shows_each_changed_bit() {
+        let mut frame = [3_u8; 128];
+        assert_eq!(close(&mut frame, 96, false), 96);
+        assert_eq!(
+            close(&mut frame, HEADER, true),
+            HEADER,
+            "the seal covers what has no records"
+        );
+        let length = close(&mut frame, 96, true);
+        assert_eq!((length, room(true) + CHECKSUM), (96 + CHECKSUM, FRAME));
+        assert_eq!(open(&frame[..length], CHECKED).map(<[u8]>::len), Some(96));
+        assert_eq!(open(&frame[..length], 0).map(<[u8]>::len), Some(length));
+        let prefix = Prefix {
+            source: 0,
+            sequence: 0,
+            consumed: 0,
+            flags: CHECKED,
+            come: 0,
+        };
+        prefix.write(&mut frame, length);
+        assert_eq!(Prefix::read(&frame[..length]), Some(prefix), "whole");
+        assert_eq!(
+            open(&frame[..length], CHECKED).and_then(Prefix::read),
+            None,
+            "without its checksum"
+        );
+        for bit in HEADER * 8..length * 8 {
+            frame[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(open(&frame[..length], CHECKED), None, "bit {bit}");
+            frame[bit / 8] ^= 1 << (bit % 8);
+        }
+        for cut in 0..length {
+            assert_eq!(open(&frame[..cut], CHECKED), None, "cut to {cut}");
+        }
     }
 
     #[test]

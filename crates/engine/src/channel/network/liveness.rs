@@ -1,13 +1,12 @@
-//! Connections that break after they were made, and what is lost with them.
+//! Connections that break after they were made, and how that is found.
 //!
 //! Providers differ in what they say. `net` of libfabric 1.17 (and `tcp` since 1.18) fails what it still had to send, drops a
-//! frame that came in part, and connects again at the next send; what the kernel had taken is lost without a word. So frames that come
-//! back are sent again ([`super::reaching`]), and what nobody gives back is found by its number: a frame that is missing though later
-//! ones have come, for [`MISSING`], is lost, and the connection with it. A waiting rank asks ([`frame::ASKS`]) after a second for a
-//! frame back, if it has sent what the peer has not said to have handled: that shows a loss at the end. So it does if the provider takes
-//! nothing of what is to be sent, read or written: what is busy may have no connection. A sender that is told that a frame is missing which it
-//! does not keep, and the provider does not have any more, asks once more, and knows then, after [`LOST`], that the frame is lost. And pieces of reads and writes that the provider has begun
-//! may be lost with their connection: a peer that answers meanwhile, while none of them ends, has lost it, too.
+//! frame that came in part, and connects again at the next send; what the kernel had taken is lost without a word. [`super::replay`] sends
+//! those frames again. A waiting rank asks ([`frame::ASKS`]) after a second for a frame back, if it has sent what the peer has not said to have
+//! handled: that shows a loss at the end. So it does if the provider takes nothing of what is to be sent, read or written: what is busy may have
+//! no connection. A peer that does not fill a gap is told of it again and again; if it does not fill it for `connect_timeout_ms` it has lost the
+//! connection. And pieces of reads and writes that the provider has begun may be lost with it: a peer that answers meanwhile, while none of them
+//! ends, has lost it, too.
 //!
 //! A connection over which nothing is answered for that long by the other machine is ended by the kernel, which is told so
 //! of the provider's sockets ([`isthmus_os::network::limit_silence`]). Only time between rounds of progress counts.
@@ -24,10 +23,8 @@ use crate::tunables;
 const LOOK: Duration = Duration::from_millis(200);
 /// As much counts between two looks, at most.
 const STEP: Duration = Duration::from_millis(500);
-/// Earlier frames have come, or are lost: long enough for a provider that moves long frames by a way of their own, and a short cut.
-const MISSING: Duration = Duration::from_secs(20);
-/// The same of a frame that its sender hears to be missing, and has not got any more: what the provider has given away is as far as this by then.
-const LOST: Duration = Duration::from_secs(1);
+/// Pieces have ended, or are lost: long enough for a short cut.
+const PIECES: Duration = Duration::from_secs(20);
 /// How long an answer may be missing before it is asked for; twice as long the next time, to a limit.
 const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(8)];
 /// The same the first time, where no connection has proved good.
@@ -61,23 +58,9 @@ pub(super) struct Liveness {
     /// What the provider had begun at the last look, and for how long it has begun nothing though there was something.
     begun: u32,
     stuck: Duration,
-    /// Frames that had come in turn at the last look, and for how long a later one has been there.
-    come: u64,
-    missing: Duration,
-    gap: Option<Gap>,
+    /// If a later frame was there at the last look: frames that had come in turn, and for how long it is so.
+    missing: Option<(u64, Duration)>,
     pieces: Pieces,
-}
-
-/// A frame of ours that the peer misses, that is not kept, and that the provider does not have.
-#[derive(Debug)]
-struct Gap {
-    /// Its number.
-    at: u64,
-    /// For how long that is known.
-    since: Duration,
-    /// The peer was asked whether it still misses it, and has said so.
-    asked: bool,
-    confirmed: bool,
 }
 
 /// Pieces of reads and writes that the provider has under way.
@@ -94,6 +77,11 @@ impl Liveness {
     pub fn flags(&self) -> u32 {
         let asks = if self.asks { frame::ASKS } else { 0 };
         asks | if self.parts { frame::PARTED } else { 0 }
+    }
+
+    /// The next frame asks, if it is to.
+    pub fn ask(&mut self, asks: bool) {
+        self.asks |= asks;
     }
 
     pub fn asked(&mut self) {
@@ -161,49 +149,13 @@ impl Liveness {
         answered.then_some(self.pieces.stuck)
     }
 
-    /// The peer says that so many of our frames have come to it in their turn. `is_missed`: that it misses the next one, which nobody here has.
-    pub fn hear_of_gap(&mut self, come: u64, is_missed: bool) {
-        match &mut self.gap {
-            Some(gap) if gap.at == come => gap.confirmed |= gap.asked && is_missed,
-            // Frames may come late.
-            Some(gap) if gap.at > come => {}
-            gap => {
-                *gap = is_missed.then_some(Gap {
-                    at: come,
-                    since: Duration::ZERO,
-                    asked: false,
-                    confirmed: false,
-                });
-            }
-        }
-    }
-
-    /// Time has passed. True: the peer is to be asked whether it still misses a frame.
-    fn wait_for_gap(&mut self, passed: Duration) -> bool {
-        let Some(gap) = &mut self.gap else { return false };
-        gap.since += passed;
-        let asks = gap.since >= LOST / 2 && !gap.asked;
-        if asks {
-            gap.asked = true;
-            self.asks = true;
-        }
-        asks
-    }
-
-    /// For how long a frame of ours is known to be lost.
-    fn has_lost_frame(&self) -> Option<Duration> {
-        self.gap.as_ref().filter(|gap| gap.confirmed).map(|gap| gap.since)
-    }
-
-    /// Time has passed, `come` frames have come in turn, and others out of it or not. For how long one has been missing.
-    fn wait_for_missing(&mut self, passed: Duration, come: u64, is_ahead: bool) -> Duration {
-        if come != self.come || !is_ahead {
-            self.come = come;
-            self.missing = Duration::ZERO;
-        } else {
-            self.missing += passed;
-        }
-        self.missing
+    /// Time has passed, `come` frames have come in turn, and others out of it or not. For how long one has been missing, of which the peer is
+    /// to be told again: what it was told may be lost, and so may be what it has sent again since. `None`: for no time yet.
+    pub(super) fn wait_for_missing(&mut self, passed: Duration, come: u64, is_ahead: bool) -> Option<Duration> {
+        let same = self.missing.filter(|(before, _)| is_ahead && *before == come);
+        let missing = same.map(|(_, missing)| missing + passed);
+        self.missing = is_ahead.then_some((come, missing.unwrap_or_default()));
+        missing
     }
 }
 
@@ -238,15 +190,15 @@ impl Network {
 
     fn look(&mut self, segment: &'static Segment, me: u32, passed: Duration) -> Option<(u32, String)> {
         self.watch_sockets(segment, passed);
-        let limit = Duration::from_millis(tunables::CONNECT_TIMEOUT_MS.get()).min(MISSING);
+        let limit = Duration::from_millis(tunables::CONNECT_TIMEOUT_MS.get());
         for peer in self.linked.clone() {
             let link = self.link(peer);
             if link.lost {
                 continue;
             }
-            let (returned, sent, is_proved) = (link.returned, link.sent, link.unproven.is_proved());
+            let (returned, sent, is_proved) = (link.returned, link.sent, link.replay.is_proved());
             // Also where it has broken, or nobody knows whether it was made: what was lost with it may be what is waited for.
-            if link.liveness.wait_for_answer(passed, returned, sent, is_proved) && link.frames_sent > 0 {
+            if link.liveness.wait_for_answer(passed, returned, sent, is_proved) && link.replay.sent() > 0 {
                 link.owes = true;
                 self.send(segment, me, peer);
             }
@@ -258,29 +210,27 @@ impl Network {
                 self.send(segment, me, peer);
             }
             let (is_moving, link) = (self.moves_pieces(peer), self.link(peer));
-            let (ended, come) = (link.ended, link.frames_come);
+            let (ended, come) = (link.ended, link.arrivals.come());
             if link.liveness.wait_for_pieces(passed, ended, is_moving, come) {
-                link.owes = true;
-                self.send(segment, me, peer);
-            }
-            let link = self.link(peer);
-            if link.liveness.wait_for_gap(passed) {
                 link.owes = true;
                 self.send(segment, me, peer);
             }
             let tie_break = if me > peer { TIE_BREAK } else { Duration::ZERO };
             let link = self.link(peer);
-            let (come, is_ahead) = (link.frames_come, !link.ahead.is_empty());
-            let missing = link.liveness.wait_for_missing(passed, come, is_ahead);
+            let (come, misses) = (link.arrivals.come(), link.arrivals.misses());
+            let missing = link.liveness.wait_for_missing(passed, come, misses);
+            if missing.is_some() {
+                link.owes = true;
+                self.send(segment, me, peer);
+            }
+            let link = self.link(peer);
             let lost = link.liveness.has_lost_pieces(come);
-            let lost_frame = link.liveness.has_lost_frame();
             let why = match link.liveness.parted {
                 true => "it has found it broken",
-                false if lost_frame.is_some_and(|since| since >= limit.min(LOST) + tie_break / 2) => {
-                    "what was sent there before is lost"
+                false if missing.is_some_and(|missing| missing >= limit + tie_break) => {
+                    "what it sent before has not come"
                 }
-                false if missing >= limit + tie_break => "what it sent before has not come",
-                false if lost.is_some_and(|lost| lost >= limit + tie_break) => {
+                false if lost.is_some_and(|lost| lost >= limit.min(PIECES) + tie_break) => {
                     "what is read or written there does not end"
                 }
                 false => continue,
@@ -379,31 +329,6 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_is_lost_that_is_missed_and_not_kept() {
-        let mut link = Liveness::default();
-        link.hear_of_gap(3, false);
-        assert!(
-            !link.wait_for_gap(LOST) && link.has_lost_frame().is_none(),
-            "none is missed"
-        );
-        link.hear_of_gap(4, true);
-        assert!(!link.wait_for_gap(STEP / 2), "it may be on its way");
-        link.hear_of_gap(4, true);
-        assert!(
-            link.wait_for_gap(STEP / 2) && !link.wait_for_gap(STEP),
-            "it is asked for once"
-        );
-        assert_eq!(link.flags(), frame::ASKS);
-        assert_eq!(link.has_lost_frame(), None, "there is no answer yet");
-        link.hear_of_gap(3, true);
-        assert_eq!(link.has_lost_frame(), None, "that was sent before the question");
-        link.hear_of_gap(4, true);
-        assert_eq!(link.has_lost_frame(), Some(STEP * 2));
-        link.hear_of_gap(5, false);
-        assert_eq!(link.has_lost_frame(), None, "it has come");
-    }
-
-    #[test]
     fn pieces_are_lost_that_do_not_end_though_the_peer_answers() {
         let mut link = Liveness::default();
         assert!(
@@ -425,10 +350,11 @@ mod tests {
     #[test]
     fn only_what_stays_away_is_missing() {
         let mut link = Liveness::default();
-        assert_eq!(link.wait_for_missing(STEP, 3, true), Duration::ZERO);
-        assert_eq!(link.wait_for_missing(STEP, 3, true), STEP);
-        assert_eq!(link.wait_for_missing(STEP, 4, true), Duration::ZERO, "one has come");
-        assert_eq!(link.wait_for_missing(STEP, 4, true), STEP);
-        assert_eq!(link.wait_for_missing(STEP, 4, false), Duration::ZERO);
+        assert_eq!(link.wait_for_missing(STEP, 3, true), None);
+        assert_eq!(link.wait_for_missing(STEP, 3, true), Some(STEP));
+        assert_eq!(link.wait_for_missing(STEP, 3, true), Some(STEP * 2));
+        assert_eq!(link.wait_for_missing(STEP, 4, true), None, "one has come");
+        assert_eq!(link.wait_for_missing(STEP, 4, true), Some(STEP));
+        assert_eq!(link.wait_for_missing(STEP, 4, false), None);
     }
 }

@@ -49,12 +49,17 @@ impl RemoteRead {
 }
 
 impl Network {
+    /// Is memory of others reached without frames? Nothing would check what comes so.
+    pub(super) fn may_read(&self) -> bool {
+        self.endpoint.can_read() && !self.checks
+    }
+
     /// Let `peer` read `length` bytes of a pending send, which has this descriptor: the key for it. `None`: it cannot, and asks for frames.
     ///
     /// # Safety
     /// The bytes must stay readable until the message is [withdrawn](Self::withdraw).
     pub unsafe fn expose(&mut self, peer: u32, descriptor: u64, at: *const u8, length: usize) -> Option<u64> {
-        if length < EXPOSED_FROM || !self.endpoint.can_read() {
+        if length < EXPOSED_FROM || !self.may_read() {
             return None;
         }
         let key = self.unguessable()?;
@@ -73,7 +78,7 @@ impl Network {
         if let Some(exposed) = self.regions.get(&id) {
             return Some(exposed.key());
         }
-        if !self.endpoint.can_read() {
+        if !self.may_read() {
             return None;
         }
         let (length, key) = (usize::try_from(length).ok()?, self.unguessable()?);
@@ -126,7 +131,7 @@ impl Network {
         length: u64,
     ) -> bool {
         let key = self.proxies.get(&record.descriptor).and_then(|proxy| proxy.key);
-        let Some(key) = key.filter(|_| self.endpoint.can_read()) else {
+        let Some(key) = key.filter(|_| self.may_read()) else {
             return false;
         };
         let free = self.reads.iter().position(Option::is_none);
@@ -236,9 +241,13 @@ impl Network {
         };
         read.under_way -= 1;
         read.failed |= !is_there;
-        if let Some(link) = self.links[read.peer as usize].as_mut() {
+        let peer = read.peer;
+        if let Some(link) = self.links[peer as usize].as_mut() {
             link.reading = (link.reading.0 - 1, link.reading.1 - length);
             link.ended = link.ended.wrapping_add(1);
+        }
+        if !is_there {
+            self.piece_has_failed(peer);
         }
     }
 

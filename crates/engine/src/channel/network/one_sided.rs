@@ -58,7 +58,7 @@ impl Network {
         (here, length): (*mut u8, u64),
         direction: Direction,
     ) -> Option<usize> {
-        if !self.endpoint.can_read() || !self.find(segment, peer) || self.link(peer).lost {
+        if !self.may_read() || !self.find(segment, peer) || self.link(peer).lost {
             return None;
         }
         let free = self.one_sided.iter().position(Option::is_none);
@@ -151,12 +151,17 @@ impl Network {
     /// A piece is over.
     pub(super) fn one_sided_moved(&mut self, number: u64, well: bool) {
         let at = (number & !ONE_SIDED) as usize;
-        if let Some(transfer) = self.one_sided.get_mut(at).and_then(Option::as_mut) {
-            transfer.under_way -= 1;
-            transfer.failed |= !well;
-            if let Some(link) = self.links[transfer.peer as usize].as_mut() {
-                link.ended = link.ended.wrapping_add(1);
-            }
+        let Some(transfer) = self.one_sided.get_mut(at).and_then(Option::as_mut) else {
+            return;
+        };
+        transfer.under_way -= 1;
+        transfer.failed |= !well;
+        let peer = transfer.peer;
+        if let Some(link) = self.links[peer as usize].as_mut() {
+            link.ended = link.ended.wrapping_add(1);
+        }
+        if !well {
+            self.piece_has_failed(peer);
         }
     }
 

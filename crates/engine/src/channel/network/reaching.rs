@@ -1,7 +1,7 @@
 //! Peers that were not reached yet, or to which the connection has broken: what was to go is tried again, and where that leads nowhere they
 //! count as failed.
 //!
-//! The first frame to a peer makes the provider connect. What comes of that, few providers tell: some fail the frame, some hand back
+//! The first frame to a peer makes the provider connect. What comes of that, few providers tell: some fail the frame, some fail
 //! what was sent meanwhile, and `ofi_rxm` begins anew without a word. So besides what the provider says the kernel is asked, where
 //! the connection is one of its own TCP. A peer that computes for long without a call answers to the kernel all the same; it is
 //! waited for. Only rounds of progress count: a rank that computes has not tried (docs/decisions/0075).
@@ -9,7 +9,7 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use isthmus_fabric::{Destination, Error, Frame, Sent};
+use isthmus_fabric::{Destination, Error, Frame};
 use isthmus_os::host;
 use isthmus_os::network::Connections;
 use isthmus_shm::Segment;
@@ -102,39 +102,10 @@ impl Network {
         }
     }
 
-    /// Are there frames that failed?
-    pub(super) fn has_come_back(&self, peer: u32) -> bool {
+    /// Are there frames to go again?
+    pub(super) fn repeats(&self, peer: u32) -> bool {
         let link = self.links[peer as usize].as_ref();
-        link.is_some_and(|link| !link.again.is_empty())
-    }
-
-    /// Send the first of those once more, as it was: its number in the sequence tells the peer where it belongs. True: it goes.
-    pub(super) fn send_again(&mut self, peer: u32) -> bool {
-        let Some(link) = self.links[peer as usize].as_mut() else {
-            return false;
-        };
-        let (Some(to), Some(first)) = (link.to, link.again.first_entry()) else {
-            return false;
-        };
-        let Some(frame) = self.endpoint.take(to) else {
-            return false;
-        };
-        let bytes = first.get();
-        let length = bytes.len();
-        self.endpoint.bytes(frame)[..length].copy_from_slice(bytes);
-        match self.endpoint.send(frame, length, to) {
-            Ok(Sent::Going) => {
-                first.remove();
-                link.begun = link.begun.wrapping_add(1);
-                return true;
-            }
-            Ok(Sent::Busy) => self.endpoint.put_back(frame),
-            Err(error) => {
-                first.remove();
-                self.came_back(peer, (frame, length), &error, true);
-            }
-        }
-        false
+        link.is_some_and(|link| link.replay.repeats())
     }
 
     /// Was there a connection?
@@ -146,34 +117,19 @@ impl Network {
             // Frames from the peer prove nothing as long as the provider refuses its address.
             link.reached = link.to.is_some_and(|to| {
                 let delivered = self.endpoint.has_delivered(to);
-                delivered || link.frames_come > link.come_before
+                delivered || link.arrivals.come() > link.come_before
             });
             link.broken &= !link.reached;
         }
         link.reached
     }
 
-    /// A frame could not go, or has come back.
-    pub(super) fn came_back(&mut self, peer: u32, (frame, length): (Frame, usize), error: &Error, was_sent: bool) {
-        let was_reached = self.is_reached(peer);
-        let Some(link) = self.links[peer as usize].as_mut().filter(|link| !link.lost) else {
-            return self.endpoint.put_back(frame);
-        };
-        let is_broken = was_reached || link.broken;
-        if was_reached {
-            self.break_off(peer);
-        }
+    /// The provider does not take a frame.
+    pub(super) fn could_not_go(&mut self, peer: u32, (frame, length): (Frame, usize), error: &Error) {
+        let is_broken = self.is_reached(peer) || self.link(peer).broken;
+        self.has_failed(peer, error);
         let link = self.link(peer);
-        if let Some(reaching) = &mut link.reaching {
-            reaching.fail(error);
-        }
-        if was_sent {
-            // It may have come all the same: its number stays its own.
-            let bytes = &self.endpoint.bytes(frame)[..length];
-            if let Some(prefix) = frame::Prefix::read(bytes) {
-                let bytes = bytes.into();
-                self.link(peer).again.insert(prefix.sequence, bytes);
-            }
+        if link.lost {
             self.endpoint.put_back(frame);
         } else if is_broken && length == frame::HEADER {
             // Credit only, for a peer that may have left: a later frame says the same, or it is asked for.
@@ -181,6 +137,21 @@ impl Network {
             self.endpoint.put_back(frame);
         } else {
             link.filled = Some((frame, length));
+        }
+    }
+
+    /// The provider reports that something could not go there: what has not come, as far as anybody knows, goes again.
+    pub(super) fn has_failed(&mut self, peer: u32, error: &Error) {
+        let was_reached = self.is_reached(peer);
+        let Some(link) = self.links[peer as usize].as_mut().filter(|link| !link.lost) else {
+            return;
+        };
+        if let Some(reaching) = &mut link.reaching {
+            reaching.fail(error);
+        }
+        link.replay.repeat();
+        if was_reached {
+            self.break_off(peer);
         }
         if !self.waiting.contains(&peer) {
             self.waiting.push(peer);
@@ -193,26 +164,39 @@ impl Network {
         link.reached = false;
         link.broken = true;
         link.broke_at = Some(Instant::now());
-        link.unproven.doubt();
-        link.come_before = link.frames_come;
+        link.replay.doubt();
+        link.come_before = link.arrivals.come();
         let to = link.to;
         to.into_iter().for_each(|to| self.endpoint.forget_delivery(to));
     }
 
     /// The provider could not deliver a frame.
-    pub fn has_lost(&mut self, to: Destination, frame: Frame, length: usize, error: &Error) {
+    pub fn has_lost(&mut self, to: Destination, error: &Error) {
         let is_there = |peer: &u32| {
             let link = self.links[*peer as usize].as_ref();
             link.is_some_and(|link| link.to == Some(to))
         };
-        match self.linked.iter().copied().find(is_there) {
-            Some(peer) => self.came_back(peer, (frame, length), error, true),
-            None => self.endpoint.put_back(frame),
+        if let Some(peer) = self.linked.iter().copied().find(is_there) {
+            self.has_failed(peer, error);
+        }
+    }
+
+    /// A piece that was read or written there has failed. Most likely the connection has: frames that were lost with it go again once the peer
+    /// answers.
+    pub(super) fn piece_has_failed(&mut self, peer: u32) {
+        if self.is_reached(peer) {
+            self.break_off(peer);
+            let link = self.link(peer);
+            link.liveness.ask(true);
+            link.owes = true;
+            if !self.waiting.contains(&peer) {
+                self.waiting.push(peer);
+            }
         }
     }
 
     /// A peer's name and address, for messages.
-    pub(super) fn describe(&self, segment: &Segment, peer: u32) -> String {
+    pub fn describe(&self, segment: &Segment, peer: u32) -> String {
         let node = segment.card(peer).map_or(0, |card| card.node());
         let address = self.address(segment, peer);
         let address = address.and_then(|name| self.endpoint.tcp_address(&name));
