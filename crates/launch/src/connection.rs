@@ -42,6 +42,8 @@ pub struct Connection {
     going: Vec<u8>,
     /// The other side has closed it, or sent nonsense.
     closed: bool,
+    /// The other side takes nothing any more. What it said before may still come.
+    deaf: bool,
 }
 
 #[derive(Debug)]
@@ -111,11 +113,15 @@ impl Connection {
             clear: Vec::new(),
             going: Vec::new(),
             closed: false,
+            deaf: false,
         })
     }
 
     /// Send one message, now or as soon as the network takes it ([`Self::interest`]). Does not block. False: the other side is gone.
     pub fn send(&mut self, message: &impl Message) -> bool {
+        if self.deaf {
+            return false;
+        }
         let bytes = message.encode();
         let mut packet = (bytes.len() as u64).to_le_bytes().to_vec();
         packet.extend(bytes);
@@ -125,7 +131,7 @@ impl Connection {
         self.go_on();
         // One that takes nothing, and for which ever more waits, is as good as gone.
         self.closed |= self.going.len() > LONGEST;
-        !self.closed
+        !self.closed && !self.deaf
     }
 
     fn encrypt(&mut self, piece: &[u8]) {
@@ -148,7 +154,11 @@ impl Connection {
                 Ok(length) => gone += length,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                Err(_) => self.closed = true,
+                // Its end is read, behind what it has said.
+                Err(_) => {
+                    self.deaf = true;
+                    gone = self.going.len();
+                }
             }
         }
         self.going.drain(..gone);
@@ -319,6 +329,23 @@ mod tests {
             let _ = head.stream.shutdown(std::net::Shutdown::Both);
         }
         (daemon.join().expect("no panic"), head)
+    }
+
+    #[test]
+    fn what_a_daemon_said_before_it_ended_comes_though_it_takes_nothing() {
+        let (daemon, mut head) = pair(SECRET);
+        let mut daemon = daemon.expect("the same secret");
+        assert!(daemon.send(&ToHead::Done(137)));
+        drop(daemon);
+        let began = Instant::now();
+        while head.send(&ToNode::Signal(10)) {
+            assert!(began.elapsed() < LIMIT, "the other side is gone");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert!(!head.is_closed());
+        let said = receive::<ToHead>(&mut head, 2);
+        assert!(matches!(said[..], [ToHead::Done(137)]), "{said:?}");
+        assert!(head.is_closed());
     }
 
     #[test]
