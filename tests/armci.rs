@@ -9,7 +9,7 @@ use isthmus_tests::{Run, compile_in, full, prefix, programs, scratch};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 /// Mistakes on two ranks, and the line that each must print.
-const WRONG: [(&str, &[&str]); 37] = [
+const WRONG: [(&str, &[&str]); 38] = [
     ("before", &["ARMCI_Put", "not initialized"]),
     ("wild", &["rank 0", "ARMCI_Put", "dst=0x10", "process 1"]),
     ("stack", &["rank 0", "ARMCI_Get", "src=0x", "process 1"]),
@@ -45,6 +45,7 @@ const WRONG: [(&str, &[&str]); 37] = [
         &["rank 0", "armci_msg_bcast", "buf=0x", "2147483647 bytes"],
     ),
     ("count-send", &["rank 0", "armci_msg_snd", "buf=0x", "2147483647 bytes"]),
+    ("counts", &["armci_msg_dgop"]),
     ("error", &["rank 0", "ARMCI_Error", "the program gives up", "code 7"]),
     ("members", &["ARMCI_Init_mpi_comm", "other members"]),
     ("group", &["armci_msg_group_barrier", "group=17"]),

@@ -60,6 +60,11 @@ int main(int argc, char **argv)
         }
         if (!strcmp(what, "group")) armci_msg_group_barrier(&(ARMCI_Group){17});
     }
+    if (!strcmp(what, "counts")) {
+        // Longer than what is combined at a time.
+        static double many[400000];
+        armci_msg_dgop(many, me == 0 ? 0 : 400000, "+");
+    }
     if (!strcmp(what, "freed")) {
         ARMCI_Barrier();
         ARMCI_Free(at[me]);

@@ -69,7 +69,7 @@ const LOOKED_AT_FROM: usize = 64 << 10;
 /// It is null, or there is no memory of all of them, as where the program's count is wrong.
 ///
 /// # Safety
-/// As for [`bytes`]; but where there is no memory at some of the addresses that is an error.
+/// Nothing else touches these bytes meanwhile. That there is no memory at some of the addresses is an error.
 pub unsafe fn argument_bytes<'a>(name: &str, data: *mut u8, length: usize) -> Result<&'a mut [u8]> {
     if length != 0 && data.is_null() {
         return Err(argument(format!("{name} is null")));

@@ -333,7 +333,7 @@ fn layout(bytes: usize) -> Option<std::alloc::Layout> {
 
 /// `ARMCI_Malloc_local`: memory of this process. Null: there is none.
 pub fn allocate_local(bytes: usize) -> *mut u8 {
-    if bytes as u64 > isthmus_os::memory::available() {
+    if bytes as u64 > heap::available() {
         return std::ptr::null_mut();
     }
     let Some(layout) = layout(bytes) else {

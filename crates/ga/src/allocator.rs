@@ -214,7 +214,7 @@ pub fn pop(handle: i64, and_later: bool) -> Result<()> {
 /// Elements that may still be had.
 pub fn left(kind: i64) -> i64 {
     let width = bytes(kind).unwrap_or(1);
-    let available = isthmus_os::memory::available().min(i64::MAX as u64) as i64;
+    let available = isthmus_engine::heap::available().min(i64::MAX as u64) as i64;
     let state = state();
     let used: i64 = state
         .blocks

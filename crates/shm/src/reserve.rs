@@ -98,9 +98,9 @@ impl Account<'_> {
     }
 
     fn look(&self) -> Look {
-        // Memory that becomes present between these is counted twice for once, rather than not at all.
-        let present = memfd::memory(self.file).unwrap_or(0);
+        // In this order too much is promised, rather than too little, where another process gives back memory between two of these.
         let granted = self.granted.load(Ordering::SeqCst);
+        let present = memfd::memory(self.file).unwrap_or(0);
         let promised = granted.saturating_sub(present);
         Look {
             promised: promised.saturating_add(self.taking.load(Ordering::SeqCst)),

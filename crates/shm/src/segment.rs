@@ -34,7 +34,7 @@
 //!
 //! # Safety
 //! The descriptor is sealed against shrinking; memory is granted before use, so that a full machine is an error and never a crash: see
-//! [`crate::reserve`]. What the library uses is reserved then (`fallocate`); what is a user's gets its memory when it is touched
+//! `reserve.rs`. What the library uses is reserved then (`fallocate`); what is a user's gets its memory when it is touched
 //! ([`Segment::promise`]). A process killed in mid-allocation leaks its chunk until the job ends, and stops nobody.
 
 mod memory;

@@ -260,7 +260,10 @@ impl Entered {
         engine.take_back_revocations();
         let length = revocation::bytes_for(told.len());
         let at = engine.memory.arena.allocate(engine.segment, length)?;
-        revocation::publish(engine.segment, at, engine.me, (first.0, count), &told)?;
+        if let Err(error) = revocation::publish(engine.segment, at, engine.me, (first.0, count), &told) {
+            engine.memory.arena.release(at, length);
+            return Err(error.into());
+        }
         engine.membership.revocations.push_back((at, length));
         told.iter().for_each(|&member| engine.segment.alert(member));
         engine.revoke(first.0, count);

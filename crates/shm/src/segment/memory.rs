@@ -152,7 +152,7 @@ impl Segment {
             .compare_exchange(at + length, at, Ordering::SeqCst, Ordering::Relaxed);
     }
 
-    /// Let the huge pages that lie within these bytes be mapped as such: see [`Mapping::prefer_huge`]. Bytes that they are;
+    /// Let the huge pages that lie within these bytes be mapped as such: see [`isthmus_os::mmap::Mapping::prefer_huge`]. Bytes that they are;
     /// 0: there are none, or the kernel makes none.
     pub fn prefer_huge(&self, at: Offset, length: u64, now: bool) -> u64 {
         if self.is_in_pool(at) {
