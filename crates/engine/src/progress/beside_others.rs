@@ -76,28 +76,29 @@ impl Others {
             .store((now + OTHERS_LAST.time()).as_nanos() as u64, Ordering::Relaxed);
     }
 
-    /// They have most of what ranks yield until `now`. Ranks of the node find out at about the same time, and yield again at the same one.
+    /// They have most of what ranks yield until `now`. Ranks of the node find out at about the same time, and most yield again at the same one.
     fn have_most(&self, now: Duration, ticks: Option<Ticks>) {
-        if let Some(ticks) = ticks {
-            self.looked(now, ticks);
-        }
+        self.looked(now, ticks);
         let (now, lasts) = (now.as_nanos() as u64, LOST_LASTS.time().as_nanos() as u64);
         let until = (now + lasts / 2).next_multiple_of(lasts);
         self.lost_until.store(until, Ordering::Relaxed);
     }
 
-    /// CPUs have done so much until `now`; what they had when it was looked before.
-    fn looked(&self, now: Duration, ticks: Ticks) -> Ticks {
+    /// CPUs have done so much until `now`, if it is known; what they had when it was looked before.
+    fn looked(&self, now: Duration, ticks: Option<Ticks>) -> Option<Ticks> {
         self.asked.store(now.as_nanos() as u64, Ordering::Relaxed);
-        Ticks {
-            busy: self.busy.swap(ticks.busy, Ordering::Relaxed),
-            all: self.all.swap(ticks.all, Ordering::Relaxed),
-        }
+        let Ticks { busy, all } = ticks.unwrap_or(Ticks { busy: 0, all: 0 });
+        let before = Ticks {
+            busy: self.busy.swap(busy, Ordering::Relaxed),
+            all: self.all.swap(all, Ordering::Relaxed),
+        };
+        (before.all > 0).then_some(before)
     }
 
     /// The same. True: CPUs were idle for so much of the time that other processes must have gone, which is taken to be so.
-    fn have_gone(&self, now: Duration, ticks: Ticks) -> bool {
-        let busy = ticks.busy_since(self.looked(now, ticks));
+    fn have_gone(&self, now: Duration, ticks: Option<Ticks>) -> bool {
+        let before = self.looked(now, ticks);
+        let busy = ticks.zip(before).and_then(|(ticks, before)| ticks.busy_since(before));
         let are_idle = busy.is_some_and(|busy| 100.0 * (1.0 - busy) >= f64::from(IDLE.count()));
         if are_idle {
             self.lost_until.store(now.as_nanos() as u64, Ordering::Relaxed);
@@ -152,8 +153,15 @@ fn sleeps_at(now: Duration) -> bool {
     if !OTHERS.still_have_most(now) {
         return false;
     }
-    let ticks = OTHERS.is_due(now).then(|| Ticks::of(&cpu::affinity())).flatten();
-    !ticks.is_some_and(|ticks| OTHERS.have_gone(now, ticks))
+    let cpus = occupancy::cpus().filter(|_| OTHERS.is_due(now));
+    !cpus.is_some_and(|cpus| OTHERS.have_gone(now, ticks(cpus)))
+}
+
+/// What the CPUs of this process have done. `None`: the kernel does not tell, or a quota leaves it a part of them only, so that they may be idle
+/// whatever other processes want.
+fn ticks(cpus: u32) -> Option<Ticks> {
+    let mask = cpu::affinity();
+    (mask.len() <= cpus as usize).then(|| Ticks::of(&mask)).flatten()
 }
 
 /// Yield the CPU to ranks that want it. True: it was away for long ([`noticed`]).
@@ -186,15 +194,17 @@ pub(super) fn noticed(engine: &Engine) {
         (taken.is_some() || !slot.doorbell().is_armed()).then_some(taken)
     });
     if let Some(cpus) = occupancy::cpus()
-        && occupancy::are_yields_lost(taken, engine.segment.ranks(), cpus)
+        && occupancy::are_yields_lost(taken, engine.segment.ranks_here(), cpus)
     {
-        OTHERS.have_most(now, Ticks::of(&cpu::affinity()));
+        OTHERS.have_most(now, ticks(cpus));
     }
 }
 
+/// Of the ranks of this node.
 fn slots(engine: &Engine) -> impl Iterator<Item = &'static Slot> {
     let segment = engine.segment;
-    (0..segment.ranks()).map(|rank| segment.slot(rank))
+    let here = (0..segment.ranks()).filter(|&rank| !segment.is_elsewhere(rank));
+    here.map(|rank| segment.slot(rank))
 }
 
 /// Have the ranks that do not sleep a CPU each?
@@ -242,10 +252,16 @@ mod tests {
         let (milliseconds, ticks) = (Duration::from_millis, |busy, all| Ticks { busy, all });
         others.have_most(milliseconds(100_300), Some(ticks(1000, 9000)));
         assert!(!others.is_due(milliseconds(100_339)) && others.is_due(milliseconds(100_340)));
-        assert!(!others.have_gone(milliseconds(100_400), ticks(1019, 9020)));
+        assert!(!others.have_gone(milliseconds(100_400), Some(ticks(1019, 9020))));
         assert!(others.still_have_most(milliseconds(100_400)));
-        assert!(others.have_gone(milliseconds(100_500), ticks(1033, 9040)));
+        assert!(others.have_gone(milliseconds(100_500), Some(ticks(1033, 9040))));
         assert!(!others.still_have_most(milliseconds(100_500)));
+        others.have_most(milliseconds(102_300), None);
+        assert!(
+            !others.have_gone(milliseconds(102_400), Some(ticks(1033, 9240))),
+            "there is nothing to compare with"
+        );
+        assert!(!others.have_gone(milliseconds(102_500), None));
     }
 
     #[test]
