@@ -245,12 +245,13 @@ fn stays_broken(job: &Job<'_>, how: &str) -> Result<(Output, String)> {
     };
     let reset = route("add").and_then(|()| reset(job.nodes).map(drop));
     let ended = wait("the job still runs", || reset.is_err() || has_ended(&mut child));
-    route("del")?;
+    let removed = route("del");
     if ended.is_err() || reset.is_err() {
         child.kill().context("cannot end mpiexec")?;
     }
     let result = end(job, child)?;
     reset?;
+    removed?;
     ended.with_context(|| result.1.clone())?;
     Ok(result)
 }

@@ -159,7 +159,7 @@ impl Network {
         };
         let misses = if link.arrivals.misses() { frame::MISSES } else { 0 };
         let has_records = length > frame::HEADER;
-        let asks = if has_records && !link.replay.is_proved() {
+        let asks = if has_records && !link.replay.is_proved() || link.replay.asks() {
             frame::ASKS
         } else {
             0

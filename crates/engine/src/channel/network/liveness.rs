@@ -58,6 +58,8 @@ pub(super) struct Liveness {
     /// What the provider had begun at the last look, and for how long it has begun nothing though there was something.
     begun: u32,
     stuck: Duration,
+    /// For how long pieces to be read or written there have waited for the provider, and none was under way.
+    pieces_wait: Duration,
     /// If a later frame was there at the last look: frames that had come in turn, and for how long it is so.
     missing: Option<(u64, Duration)>,
     pieces: Pieces,
@@ -120,6 +122,21 @@ impl Liveness {
         if is_due {
             self.stuck = Duration::ZERO;
             self.asks = true;
+        }
+        is_due
+    }
+
+    /// Time has passed, and pieces wait for the provider while none is under way, or not. True: for so long that they are to go in frames, which may
+    /// have a connection of their own.
+    fn wait_for_first_piece(&mut self, passed: Duration, waits: bool) -> bool {
+        self.pieces_wait = if waits {
+            self.pieces_wait + passed
+        } else {
+            Duration::ZERO
+        };
+        let is_due = self.pieces_wait >= STUCK;
+        if is_due {
+            self.pieces_wait = Duration::ZERO;
         }
         is_due
     }
@@ -209,7 +226,13 @@ impl Network {
                 self.link(peer).owes = true;
                 self.send(segment, me, peer);
             }
-            let (is_moving, link) = (self.moves_pieces(peer), self.link(peer));
+            let is_moving = self.moves_pieces(peer);
+            let waits = !is_moving && self.has_waiting_pieces(peer);
+            let link = self.link(peer);
+            if link.liveness.wait_for_first_piece(passed, waits) {
+                self.fail_waiting_pieces(peer);
+            }
+            let link = self.link(peer);
             let (ended, come) = (link.ended, link.arrivals.come());
             if link.liveness.wait_for_pieces(passed, ended, is_moving, come) {
                 link.owes = true;
@@ -326,6 +349,18 @@ mod tests {
         let doubted = steps.map(|(begun, has_more)| link.wait_for_provider(STEP, begun, has_more));
         assert_eq!(doubted.iter().position(|doubted| *doubted), Some(8));
         assert_eq!(link.flags(), frame::ASKS);
+    }
+
+    #[test]
+    fn pieces_that_never_begin_go_another_way() {
+        let mut link = Liveness::default();
+        let waits = [true, true, false, true, true, true, true, true];
+        let due = waits.map(|waits| link.wait_for_first_piece(STEP, waits));
+        assert_eq!(
+            due.iter().position(|due| *due),
+            Some(6),
+            "two seconds after the last one was under way"
+        );
     }
 
     #[test]

@@ -181,9 +181,25 @@ impl Network {
         let Some(link) = self.links[peer as usize].as_ref() else {
             return false;
         };
+        link.filled.is_some() || self.has_waiting_pieces(peer)
+    }
+
+    /// Are there pieces to be read or written there of whose message none is under way?
+    pub(super) fn has_waiting_pieces(&self, peer: u32) -> bool {
+        let reads_none = self.links[peer as usize]
+            .as_ref()
+            .is_some_and(|link| link.reading.0 == 0);
         let mut reads = self.reads.iter().flatten();
-        let reads = link.reading.0 == 0 && reads.any(|read| read.peer == peer && read.has_more());
-        link.filled.is_some() || reads || self.is_busy_one_sided(peer)
+        reads_none && reads.any(|read| read.peer == peer && read.has_more()) || self.is_busy_one_sided(peer)
+    }
+
+    /// Those have waited for too long: they fail, and their bytes go in frames.
+    pub(super) fn fail_waiting_pieces(&mut self, peer: u32) {
+        let waits = |read: &&mut RemoteRead| read.peer == peer && read.under_way == 0 && read.has_more();
+        for read in self.reads.iter_mut().flatten().filter(waits) {
+            read.failed = true;
+        }
+        self.fail_waiting_one_sided(peer);
     }
 
     /// Has the provider pieces under way that it reads or writes there?

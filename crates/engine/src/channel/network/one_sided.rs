@@ -108,6 +108,14 @@ impl Network {
         transfers.any(|transfer| transfer.peer == peer && transfer.under_way == 0 && transfer.may_go_on())
     }
 
+    /// Transfers with this peer of which more is to begin and nothing is under way fail.
+    pub(super) fn fail_waiting_one_sided(&mut self, peer: u32) {
+        let waits = |transfer: &&mut Transfer| transfer.peer == peer && transfer.under_way == 0 && transfer.may_go_on();
+        for transfer in self.one_sided.iter_mut().flatten().filter(waits) {
+            transfer.failed = true;
+        }
+    }
+
     /// Is there something under way with this peer?
     pub(super) fn moves_one_sided(&self, peer: u32) -> bool {
         let mut transfers = self.one_sided.iter().flatten();

@@ -20,6 +20,8 @@ use crate::exit_hooks::{self, ExitHooks};
 
 /// So long nothing is sent again that was: the peer goes on to say that it misses frames until they have come.
 const PAUSE: Duration = Duration::from_millis(50);
+/// After each so many frames that are kept the peer is asked which have come.
+const MANY: usize = 64;
 
 /// The frames of this process that a peer may not have: numbered from 0 on, kept in order. `B`: the buffer of a long one.
 #[derive(Debug)]
@@ -90,7 +92,8 @@ impl<B> Replay<B> {
     /// The next frame goes. It is kept in `buffer`; `None`: by a copy.
     #[inline]
     pub fn keep(&mut self, frame: &[u8], buffer: Option<B>) {
-        if !self.is_proved {
+        // Once for all that is under way: each flush may take its whole time.
+        if !self.is_proved && frame.len() > frame::HEADER && !self.has_records() {
             exit_hooks::set(ExitHooks::FLUSH_FIRST_FRAMES);
         }
         let place = match buffer {
@@ -157,6 +160,12 @@ impl<B> Replay<B> {
     /// Is it proved that what is sent comes?
     pub fn is_proved(&self) -> bool {
         self.is_proved
+    }
+
+    /// Are so many kept that the peer is to say which have come? Those without records are no reason for it to send anything.
+    #[inline]
+    pub fn asks(&self) -> bool {
+        !self.frames.is_empty() && self.frames.len().is_multiple_of(MANY)
     }
 
     /// All that is kept goes again.
