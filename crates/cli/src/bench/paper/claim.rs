@@ -78,7 +78,7 @@ pub enum Counts {
     LessTime,
     /// `25.8 % faster`: the time of the other over its own, less 1; or more bandwidth.
     More,
-    /// `45k / 14k`: both numbers, the other's first.
+    /// `45k / 14k`: both numbers of the last row, the other's first.
     Both,
 }
 
@@ -248,12 +248,19 @@ impl Compared {
                 Some((*value, *other))
             })
             .collect();
-        let factors = pairs.iter().map(|(value, other)| quantity.speed_up(*value, *other));
+        let last = *pairs.last()?;
+        // The verdict is on the numbers beside it.
+        let judged = if self.counts == Counts::Both {
+            &[last][..]
+        } else {
+            &pairs
+        };
+        let factors = judged.iter().map(|(value, other)| quantity.speed_up(*value, *other));
         let factor = match self.of {
             Of::Most => factors.max_by(f64::total_cmp),
             Of::Mean => geometric_mean(&factors.collect::<Vec<f64>>()),
         };
-        Some((factor?, *pairs.last()?))
+        Some((factor?, last))
     }
 }
 
