@@ -97,6 +97,7 @@ limits! {
     RECORDS_A_TURN: usize = 32, "times", "-", "-", "Records taken from one ring before the next has its turn.";
     DEFERRED_FROM: u64 = 4 << 10, "bytes", "-", "-", "Unmatched messages from this length on stay in their ring while other things move,";
     COPIED_FRAME: usize = 2 << 10, "bytes", "-", "0208", "The longest frame to another node that is kept by a copy until it has come; of longer ones the network's buffer is kept.";
+    ASKED_AFTER: usize = 64, "times", "-", "0208", "After each so many frames that are kept for a rank on another node it is asked which have come.";
     FLUSHED_WITHIN: u64 = 1000, "us", "-", "-", "A rank that leaves a call with unanswered first frames flushes them for so long.";
     DEFERRED_ROUNDS: u32 = 64, "times", "-", "-", "for so many rounds of progress.";
 

@@ -17,11 +17,10 @@ use isthmus_fabric::Frame;
 use super::{Network, frame};
 use crate::counters;
 use crate::exit_hooks::{self, ExitHooks};
+use crate::limits::ASKED_AFTER;
 
 /// So long nothing is sent again that was: the peer goes on to say that it misses frames until they have come.
 const PAUSE: Duration = Duration::from_millis(50);
-/// After each so many frames that are kept the peer is asked which have come.
-const MANY: usize = 64;
 
 /// The frames of this process that a peer may not have: numbered from 0 on, kept in order. `B`: the buffer of a long one.
 #[derive(Debug)]
@@ -165,7 +164,7 @@ impl<B> Replay<B> {
     /// Are so many kept that the peer is to say which have come? Those without records are no reason for it to send anything.
     #[inline]
     pub fn asks(&self) -> bool {
-        !self.frames.is_empty() && self.frames.len().is_multiple_of(MANY)
+        !self.frames.is_empty() && self.frames.len().is_multiple_of(ASKED_AFTER)
     }
 
     /// All that is kept goes again.

@@ -215,3 +215,17 @@ fn credit_alone_need_not_go_again() {
     replay.forget(|buffer| released.push(buffer));
     assert_eq!((released.len(), replay.repeats(), replay.sent()), (1, false, 2));
 }
+
+#[test]
+fn a_peer_that_sends_nothing_is_asked_now_and_then() {
+    let mut replay = Replay::<()>::default();
+    let mut asked = Vec::new();
+    for number in 0..2 * ASKED_AFTER as u32 + 2 {
+        asked.extend(replay.asks().then_some(number));
+        replay.keep(&[0; HEADER], None);
+    }
+    assert_eq!(asked, [ASKED_AFTER as u32, 2 * ASKED_AFTER as u32]);
+    let sent = replay.sent();
+    assert_eq!(replay.acknowledge(sent as u32, |()| {}), Some(sent));
+    assert!(!replay.asks());
+}
