@@ -17,11 +17,10 @@ use crate::life;
 /// They must be there.
 unsafe fn combine(group: &Group, at: *mut c_void, count: c_int, kind: Kind, operator: *const c_char) -> Result<()> {
     let count = usize::try_from(count).map_err(|_| Error::argument(format!("n={count} is negative")))?;
-    if count == 0 {
-        return Ok(());
-    }
     // SAFETY: the caller's promise.
-    let (bytes, operator) = unsafe { (argument_bytes("x", at.cast(), count * kind.bytes())?, text(operator)) };
+    let bytes = unsafe { argument_bytes("x", at.cast(), count * kind.bytes()) }?;
+    // SAFETY: as above.
+    let operator = unsafe { text(operator) };
     Ok(all_reduce(
         &group.link()?,
         bytes,
@@ -36,9 +35,6 @@ unsafe fn broadcast(group: &Group, at: *mut c_void, length: c_int, root: c_int) 
     let length = usize::try_from(length).map_err(|_| Error::argument(format!("lenbuf={length} is negative")))?;
     let root = usize::try_from(root).ok().filter(|root| *root < group.size());
     let root = root.ok_or_else(|| Error::argument(format!("root must be one of {} processes", group.size())))?;
-    if length == 0 {
-        return Ok(());
-    }
     // SAFETY: the caller's promise.
     let bytes = unsafe { argument_bytes("buf", at.cast(), length) }?;
     Ok(group.link()?.broadcast(bytes, root)?)
