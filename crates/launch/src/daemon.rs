@@ -114,18 +114,16 @@ fn read_secret() -> Result<Nonce> {
         .ok_or_else(|| failed("the launcher does not pass standard input on, by which a daemon gets its secret"))
 }
 
-/// Connect to the first address at which somebody proves to know the secret.
+/// Connect to the first address at which somebody proves to know the secret. Addresses that no route leads to are tried again
+/// for a while: the kernel says that of a link that has just come back, too.
 fn connect(call: &Call, secret: Nonce) -> Result<Connection> {
+    let begun = Instant::now();
     let mut last = String::from("no address was given");
-    for address in call
-        .addresses
-        .iter()
-        .map(|address| SocketAddr::new(*address, call.port))
-    {
-        // A head that many others connect to may have dropped us.
-        for _ in 0..TRIES {
-            let made = TcpStream::connect_timeout(&address, CONNECT);
-            let error = match made.and_then(|stream| Connection::made(stream, secret, CONNECT)) {
+    loop {
+        let mut is_unreachable = false;
+        for address in &call.addresses {
+            let address = SocketAddr::new(*address, call.port);
+            let error = match connect_to(address, secret) {
                 Ok(connection) => return Ok(connection),
                 Err(error) => error,
             };
@@ -135,16 +133,34 @@ fn connect(call: &Call, secret: Nonce) -> Result<Connection> {
                 }
                 _ => format!("{address}: {error}"),
             };
-            if !matches!(error.kind(), ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset) {
-                break;
-            }
-            std::thread::sleep(PAUSE);
+            is_unreachable |= matches!(error.kind(), ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable);
         }
+        if !is_unreachable || begun.elapsed() > CONNECT {
+            break;
+        }
+        std::thread::sleep(PAUSE);
     }
     Err(failed(&format!(
         "cannot connect back to mpiexec ({last}): is there a firewall between, which must let the nodes connect to each other, or \
          another version of mpiexec on one of them?"
     )))
+}
+
+fn connect_to(address: SocketAddr, secret: Nonce) -> std::io::Result<Connection> {
+    let mut tries = 1..TRIES;
+    loop {
+        let made = TcpStream::connect_timeout(&address, CONNECT);
+        match made.and_then(|stream| Connection::made(stream, secret, CONNECT)) {
+            // A head that many others connect to may have dropped us.
+            Err(error)
+                if matches!(error.kind(), ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset)
+                    && tries.next().is_some() =>
+            {
+                std::thread::sleep(PAUSE);
+            }
+            made => return made,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -17,8 +17,8 @@ mod tree;
 mod unlike;
 mod wire;
 
-use std::io::Write;
-use std::net::TcpStream;
+use std::io::{ErrorKind, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -200,6 +200,9 @@ pub fn run(suite: &mut Suite, prefix: &Path, full: bool) {
     ssh::run(suite, &job);
     models::run(suite, &job);
     suite.step("a firewall between a node and mpiexec is named", || job.firewall());
+    suite.step("a job is started over a link that has just come back", || {
+        job.link_is_back()
+    });
     broken::run(suite, &job);
     suite.step("a link that is cut before the first message costs time only", || {
         comes_back(&job, Cut::Link)?;
@@ -319,6 +322,27 @@ impl Nodes {
     /// Where the node is plugged in.
     fn port(&self, node: u32) -> String {
         format!("iv{}p{node}", self.subnet.number())
+    }
+
+    /// Plug a node in, or pull its plug. Once this returns after the former, the node and this machine reach each other.
+    pub(super) fn link(&self, node: u8, is_up: bool) -> Result<()> {
+        let state = if is_up { "up" } else { "down" };
+        ip(&format!("link set {} {state}", self.port(u32::from(node))))?;
+        match is_up {
+            true => self.is_back(node),
+            false => Ok(()),
+        }
+    }
+
+    /// Wait until a node answers to this machine. The next job's daemon cannot connect back as long as the node's kernel
+    /// remembers that nothing answered.
+    pub(super) fn is_back(&self, node: u8) -> Result<()> {
+        wait("the node is not back", || {
+            let address = SocketAddr::from((self.subnet.address(node), 1));
+            let connected = TcpStream::connect_timeout(&address, Duration::from_secs(1));
+            // No process listens there.
+            connected.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
+        })
     }
 
     fn take_down(&self) {
@@ -540,9 +564,24 @@ impl Job<'_> {
             .args(["sh", "-c", &script])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
+            .stderr(Stdio::piped())
             .spawn();
         child.context("cannot start mpiexec")
+    }
+
+    /// Two ranks on each node that sleep.
+    fn sleeping(&self) -> Result<Child> {
+        let mut mpiexec = self.waiting(9, "true")?;
+        match wait("the ranks are not there", || self.sleepers() == 4) {
+            Ok(()) => Ok(mpiexec),
+            Err(error) => {
+                // It may have ended by itself.
+                let _ = mpiexec.kill();
+                let output = mpiexec.wait_with_output().context("cannot wait for mpiexec")?;
+                let said = String::from_utf8_lossy(&output.stderr).into_owned();
+                Err(error.context(said))
+            }
+        }
     }
 
     fn ends_with(&self, mut mpiexec: Child, code: i32) -> Result<()> {
@@ -603,6 +642,23 @@ impl Job<'_> {
         let refused = self.ends_in_error(self.mpiexec(1).arg("true"), ["cannot connect back", "firewall"]);
         ip(&format!("-n {last} route del blackhole {own}/32"))?;
         refused
+    }
+
+    /// A link has come back, and the node's kernel still says that there is no way to `mpiexec`.
+    fn link_is_back(&self) -> Result<()> {
+        self.nodes.link(2, false)?;
+        // Makes the kernel ask for the address, which it does for 3 s.
+        let asks = format!("timeout 5 bash -c 'exec 3<>/dev/tcp/{}/1'", self.nodes.address(OWN));
+        let asking = Command::new("ip")
+            .args(["netns", "exec", &self.nodes.names[1], "sh", "-c", &asks])
+            .stderr(Stdio::null())
+            .spawn();
+        std::thread::sleep(Duration::from_millis(2500));
+        ip(&format!("link set {} up", self.nodes.port(2)))?;
+        let ran = quiet(self.mpiexec(1).arg("true"), RUN);
+        asking.and_then(|mut asking| asking.wait()).context("cannot run ip")?;
+        ran?;
+        self.nodes.emptied()
     }
 
     /// A program of a rank on each node that runs for seconds, once the two are connected.
@@ -687,8 +743,7 @@ impl Job<'_> {
     }
 
     fn dead_daemon(&self) -> Result<()> {
-        let mpiexec = self.waiting(9, "true")?;
-        wait("the ranks are not there", || self.sleepers() == 4)?;
+        let mpiexec = self.sleeping()?;
         quiet(
             Command::new("kill").args(["-9", &self.last_daemon()?.to_string()]),
             SOON,
@@ -697,8 +752,7 @@ impl Job<'_> {
     }
 
     fn dead_mpiexec(&self) -> Result<()> {
-        let mut mpiexec = self.waiting(9, "true")?;
-        wait("the ranks are not there", || self.sleepers() == 4)?;
+        let mut mpiexec = self.sleeping()?;
         mpiexec.kill().context("cannot kill mpiexec")?;
         mpiexec.wait().context("cannot wait for mpiexec")?;
         self.nodes.emptied()

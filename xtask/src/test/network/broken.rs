@@ -289,11 +289,10 @@ fn returns(job: &Job<'_>) -> Result<()> {
 
 fn cut(job: &Job<'_>, length: Duration) -> Result<()> {
     let mut child = job.long_program()?;
-    let port = job.nodes.port(2);
-    ip(&format!("link set {port} down"))?;
+    job.nodes.link(2, false)?;
     std::thread::sleep(length);
     let was_cut = job.still_runs(&mut child);
-    ip(&format!("link set {port} up"))?;
+    job.nodes.link(2, true)?;
     was_cut?;
     job.ends_well(child)
 }

@@ -1,7 +1,5 @@
 //! The link is cut before two ranks have ever talked with each other.
 
-use std::io::ErrorKind;
-use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
@@ -21,28 +19,20 @@ pub enum Cut {
 
 impl Cut {
     fn set(self, job: &Job, cut: bool) -> Result<()> {
-        let (first, second) = (&job.nodes.names[0], job.nodes.address(2));
-        let port = job.nodes.port(2);
-        let change = match (self, cut) {
-            (Self::Route, true) => format!("-n {first} route add unreachable {second}/32"),
-            (Self::Route, false) => format!("-n {first} route del unreachable {second}/32"),
-            (Self::Link, true) => format!("link set {port} down"),
-            (Self::Link, false) => format!("link set {port} up"),
+        let route = match cut {
+            true => "add",
+            false => "del",
         };
-        ip(&change)?;
+        let (first, second) = (&job.nodes.names[0], job.nodes.address(2));
+        match self {
+            Self::Link => return job.nodes.link(2, !cut),
+            Self::Route => ip(&format!("-n {first} route {route} unreachable {second}/32"))?,
+        }
         match cut {
             true => Ok(()),
-            // The next job's daemon could not connect back as long as the kernel remembers that nobody answered.
-            false => wait("the second node is not back", || answers(job.nodes.subnet.address(2))),
+            false => job.nodes.is_back(2),
         }
     }
-}
-
-/// Does a node answer to this machine? By a refusal, since nobody listens there.
-fn answers(node: [u8; 4]) -> bool {
-    let address = SocketAddr::from((node, 1));
-    let connected = TcpStream::connect_timeout(&address, Duration::from_secs(1));
-    connected.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
 }
 
 /// It comes back after a second: that costs time only.

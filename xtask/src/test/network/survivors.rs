@@ -151,16 +151,16 @@ impl Job<'_> {
         run.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mpiexec = run.spawn().context("cannot start mpiexec")?;
         wait("the ranks are not connected", || self.nodes.are_connected())?;
-        let (daemon, port) = (self.last_daemon()?, self.nodes.port(2));
+        let daemon = self.last_daemon()?;
         if is_silent {
             // In the middle of the messages.
             std::thread::sleep(Duration::from_millis(300));
-            ip(&format!("link set {port} down"))?;
+            self.nodes.link(2, false)?;
         }
         let killed = quiet(Command::new("kill").args(["-9", &daemon.to_string()]), SOON);
         let output = mpiexec.wait_with_output().context("cannot wait for mpiexec");
         if is_silent {
-            ip(&format!("link set {port} up"))?;
+            self.nodes.link(2, true)?;
         }
         killed?;
         let output = output?;
