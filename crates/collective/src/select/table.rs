@@ -149,13 +149,9 @@ collectives! {
         Nodes(ANY, ANY, NO_MORE), "nodes are far from each other";
         Linear(up_to(2), Range(96 << 10, 768 << 10), CHEAP_AND_IDLE), "both ends copy";
         SharedDirect(up_to(2), Range(12 << 10, 384 << 10), Traits::CHEAP_COPIES), "one copy rather than two";
-        Linear(Range(3, 4), Range(24 << 10, 768 << 10), Traits::CHEAP_COPIES), "the others copy into their rings at the same time";
-        Linear(ANY, Range(24 << 10, 192 << 10), Traits::CHEAP_COPIES), "the others copy into their rings at the same time";
+        Linear(ANY, Range(24 << 10, 192 << 10), CHEAP_AND_IDLE), "the others copy into their rings at the same time";
         Shared(ANY, ANY, Traits::IDLE_CPUS), "only the root waits";
-        Linear(Range(3, 3), Range(24 << 10, 1 << 20), NO_MORE), "memory that changes hands stays in a cache";
-        Linear(Range(4, 5), Range(32 << 10, 1 << 20), NO_MORE), "memory that changes hands stays in a cache";
-        Linear(Range(6, 8), Range(12 << 10, 128 << 10), NO_MORE), "memory that changes hands stays in a cache";
-        Linear(Range(9, 16), Range(8 << 10, 64 << 10), NO_MORE), "memory that changes hands stays in a cache";
+        Linear(Range(3, 16), Range(96 << 10, 1 << 20), NO_MORE), "memory that changes hands stays in a cache";
         Shared(ANY, ANY, NO_MORE), "only the root waits";
         Binomial(from(33), Range(1, 1 << 10), Traits::IDLE_CPUS), "few rounds rather than many messages";
         Linear(ANY, ANY, NO_MORE), "a tree moves bytes more often, and waits for ranks that may not be running";
