@@ -5,6 +5,8 @@
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
+use isthmus_engine::rma::Target;
+
 use super::Win;
 use super::access::{Local, Remote, bytes, over_with_results, over_without_results};
 use super::operation::{check_predefined_op, combine, is_row, of_row, with_elements};
@@ -227,6 +229,14 @@ pub unsafe fn get_accumulate(
     {
         bytes((local.count, local.datatype), (result_count, result_datatype))?;
     }
+    let is_alike = |side: Local<'_>| side.count == target_count && std::ptr::eq(side.datatype, target_datatype);
+    if is_alike(result) && local.is_none_or(is_alike) {
+        let (elements, place) = ((target_count, target_datatype), (target_rank, target_disp));
+        // SAFETY: the caller's promise.
+        if unsafe { row(origin_addr, result_addr, elements, place, op, win) }? {
+            return Ok(());
+        }
+    }
     let remote = Remote {
         rank: target_rank,
         disp: target_disp,
@@ -312,6 +322,18 @@ pub unsafe fn compare_and_swap(
     ] {
         datatype.check_buffer(name, address, 1)?;
     }
+    let width = datatype.size() as u32;
+    let swap = |target: &Target, at| {
+        let (compare, swap) = (compare_addr.cast(), origin_addr.cast());
+        // SAFETY: the user gives the buffers, of an element each; the target's is checked against the window.
+        unsafe {
+            win.flow
+                .compare_swap(target, at, width, compare, swap, result_addr.cast())
+        }
+    };
+    if let Some((place, at)) = win.plain_place(target_rank, target_disp) {
+        return swap(&place.target, at).map_err(|error| win.about(error.into(), target_rank as usize, target_disp));
+    }
     if target_rank == PROC_NULL {
         return Ok(());
     }
@@ -332,21 +354,7 @@ pub unsafe fn compare_and_swap(
         Some(Given::receives(result_addr, 1, datatype)),
     ];
     let loan = win.lend(target, given)?;
-    let begun = win.at(target, target_disp, datatype, 1, |target, at| {
-        let width = datatype.size() as u32;
-        // SAFETY: the user gives the buffers, of an element each; the target's is checked against the window.
-        unsafe {
-            win.flow.compare_swap(
-                target,
-                at,
-                width,
-                compare_addr.cast(),
-                origin_addr.cast(),
-                result_addr.cast(),
-            )?;
-        }
-        Ok(())
-    });
+    let begun = win.at(target, target_disp, datatype, 1, |target, at| Ok(swap(target, at)?));
     win.has_begun(loan, target, true, begun)
 }
 

@@ -9,7 +9,7 @@
 //! - `accumulate_ordering=none`: an accumulate on the node has completed when its call returns.
 //! - `accumulate_ops=same_op`: an element is changed by one instruction or under one lock, whatever the operation is.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use isthmus_engine::heap::HugePages;
 use isthmus_engine::rma::Atomicity;
@@ -21,13 +21,8 @@ use crate::handle::Handle;
 use crate::info::Info;
 use crate::process::kinds;
 
-/// Hints that are true or false, with what holds if nothing is said.
-const FLAGS: [(&str, bool); 4] = [
-    ("no_locks", false),
-    ("same_size", false),
-    ("same_disp_unit", false),
-    ("alloc_shared_noncontig", false),
-];
+/// Hints that are true or false; if nothing is said, they are false.
+const FLAGS: [&str; 4] = ["no_locks", "same_size", "same_disp_unit", "alloc_shared_noncontig"];
 const ORDERING: &str = "accumulate_ordering";
 const OPERATIONS: &str = "accumulate_ops";
 const GRANULARITY: &str = "mpi_accumulate_granularity";
@@ -41,9 +36,9 @@ const PAGES: [&str; 4] = ["auto", "thp", "hugetlb", "off"];
 const COARSE: u64 = 256;
 const ORDERS: [&str; 4] = ["rar", "raw", "war", "waw"];
 
-/// The hints in use; `None`: nothing was ever said.
+/// The hints in use, once something was said: each lock of a window asks.
 #[derive(Debug, Default)]
-pub(super) struct Hints(Mutex<Option<Box<Known>>>);
+pub(super) struct Hints(OnceLock<Box<Mutex<Known>>>);
 
 #[derive(Debug, Clone)]
 struct Known {
@@ -59,7 +54,7 @@ struct Known {
 impl Default for Known {
     fn default() -> Self {
         Self {
-            flags: FLAGS.map(|(_, value)| value),
+            flags: [false; FLAGS.len()],
             ordering: ORDERS.join(","),
             operations: "same_op_no_op".to_owned(),
             granularity: "0".to_owned(),
@@ -76,21 +71,19 @@ impl Hints {
         let hints = Self::default();
         if let Some(info) = info {
             hints.update(info);
-            let mut said = hints.said();
-            let known = said.get_or_insert_default();
+            let mut known = hints.change();
             if let Some(text) = info.value(ALIGNMENT) {
                 known.alignment = alignment(&text)?;
             }
             known.huge_pages = info.value(HUGE_PAGES).filter(|word| PAGES.contains(&word.as_str()));
-            drop(said);
+            drop(known);
         }
         Ok(hints)
     }
 
     fn update(&self, info: &Info) {
-        let mut said = self.said();
-        let known = said.get_or_insert_default();
-        for (flag, (key, _)) in known.flags.iter_mut().zip(FLAGS) {
+        let mut known = self.change();
+        for (flag, key) in known.flags.iter_mut().zip(FLAGS) {
             match info.value(key).as_deref() {
                 Some("true") => *flag = true,
                 Some("false") => *flag = false,
@@ -117,16 +110,21 @@ impl Hints {
         }
     }
 
-    fn said(&self) -> MutexGuard<'_, Option<Box<Known>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// `None`: nothing was said.
+    #[inline]
+    fn said(&self) -> Option<MutexGuard<'_, Known>> {
+        let known = self.0.get()?;
+        Some(known.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn change(&self) -> MutexGuard<'_, Known> {
+        let known = self.0.get_or_init(Box::default);
+        known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn flag(&self, key: &str) -> bool {
-        let flags = self
-            .said()
-            .as_ref()
-            .map_or(FLAGS.map(|(_, value)| value), |known| known.flags);
-        FLAGS.iter().zip(flags).any(|((name, _), value)| *name == key && value)
+        let Some(known) = self.said() else { return false };
+        FLAGS.iter().zip(known.flags).any(|(name, value)| *name == key && value)
     }
 
     /// Is nothing ever locked?
@@ -141,18 +139,17 @@ impl Hints {
 
     /// What memory that the window allocates begins at a multiple of; 0: nothing was said.
     pub fn alignment(&self) -> u64 {
-        self.said().as_ref().map_or(0, |known| known.alignment)
+        self.said().map_or(0, |known| known.alignment)
     }
 
     /// In what pages memory that the window allocates is to lie; `None`: as all does.
     pub fn huge_pages(&self) -> Option<HugePages> {
-        let said = self.said();
-        said.as_ref()?.huge_pages.as_deref().and_then(HugePages::of)
+        self.said()?.huge_pages.as_deref().and_then(HugePages::of)
     }
 
     /// How accumulates are made atomic in memory that all map: the granularity that is asked for says whether elements come one by one.
     pub fn atomicity(&self) -> Atomicity {
-        let granularity = self.said().as_ref().map(|known| known.granularity.parse::<u64>());
+        let granularity = self.said().map(|known| known.granularity.parse::<u64>());
         match granularity {
             Some(Ok(bytes)) if bytes >= COARSE => Atomicity::Locked,
             _ => Atomicity::Elements,
@@ -160,11 +157,11 @@ impl Hints {
     }
 
     fn pairs(&self, supported: String) -> Vec<(&'static str, String)> {
-        let known = self.said().clone().unwrap_or_default();
+        let known = self.said().map(|known| known.clone()).unwrap_or_default();
         let mut pairs: Vec<_> = FLAGS
             .iter()
             .zip(known.flags)
-            .map(|((key, _), value)| (*key, value.to_string()))
+            .map(|(key, value)| (*key, value.to_string()))
             .collect();
         pairs.push((ORDERING, known.ordering));
         pairs.push((OPERATIONS, known.operations));
