@@ -156,7 +156,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
                 continue;
             }
         }
-        (part.run)(&mut suite, &around);
+        suite.part(part.name, |suite| (part.run)(suite, &around));
     }
     suite.close()
 }

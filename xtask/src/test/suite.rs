@@ -14,9 +14,20 @@ pub struct Suite {
     passed: u32,
     failed: u32,
     skipped: u32,
+    /// The names of steps that failed.
+    failures: Vec<String>,
+    /// How long each part took.
+    parts: Vec<(&'static str, Duration)>,
 }
 
 impl Suite {
+    /// A part of the test command, which takes steps.
+    pub fn part(&mut self, name: &'static str, steps: impl FnOnce(&mut Self)) {
+        let begun = Instant::now();
+        steps(self);
+        self.parts.push((name, begun.elapsed()));
+    }
+
     /// Something that cannot be tested here, and why. The closing line counts it.
     pub fn skip(&mut self, name: &str, why: &str) {
         println!("{name} ... SKIPPED: {why}");
@@ -46,8 +57,17 @@ impl Suite {
         })
     }
 
-    /// Print the closing line; fails if anything did.
+    /// Print how long each part took, what failed, and the closing line; fails if anything did.
     pub fn close(self) -> Result<()> {
+        let parts: Vec<_> = self
+            .parts
+            .iter()
+            .map(|(name, took)| format!("{name} {:.0}", took.as_secs_f64()))
+            .collect();
+        println!("seconds: {}", parts.join(", "));
+        for name in &self.failures {
+            println!("failed: {name}");
+        }
         match self.skipped {
             0 => println!("{} passed, {} failed", self.passed, self.failed),
             skipped => println!("{} passed, {} failed, {skipped} skipped", self.passed, self.failed),
@@ -76,6 +96,9 @@ impl Suite {
         }
         self.passed += passed;
         self.failed += failed;
+        if error.is_some() {
+            self.failures.push(name.to_owned());
+        }
         error.is_none()
     }
 }

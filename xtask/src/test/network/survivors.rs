@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 
 use super::super::suite::Suite;
-use super::{Job, SOON, ip, wait};
+use super::{Job, SOON, wait};
 use crate::process::quiet;
 
 /// Of `survive.c`, each with ranks on each node.
