@@ -189,10 +189,7 @@ collectives! {
         SharedDirect(up_to(2), from(12 << 10), Traits::CHEAP_COPIES), "one copy rather than two";
         SharedDirect(ANY, from(24 << 10), Traits::CHEAP_COPIES), "one copy rather than two";
         Shared(ANY, ANY, Traits::IDLE_CPUS), "the root waits for nobody";
-        Linear(Range(3, 4), Range(16 << 10, 1 << 20), NO_MORE), "memory that changes hands stays in a cache";
-        Linear(Range(5, 5), Range(64 << 10, 1 << 20), NO_MORE), "memory that changes hands stays in a cache";
-        Shared(up_to(5), ANY, NO_MORE), "the root waits for nobody";
-        Linear(Range(9, 16), from(24 << 10), NO_MORE), "each step costs the root more switches than a ring to each rank";
+        Linear(Range(3, 16), from(16 << 10), NO_MORE), "memory that changes hands stays in a cache";
         SharedDirect(Range(17, 32), from(48 << 10), Traits::FAIR_COPIES), "the blocks of the root do not fit where it shows them";
         SharedDirect(Range(33, 64), from(24 << 10), Traits::FAIR_COPIES), "the blocks of the root do not fit where it shows them";
         SharedDirect(from(65), from(12 << 10), Traits::FAIR_COPIES), "the blocks of the root do not fit where it shows them";
