@@ -117,8 +117,8 @@ limits! {
     STAGED_SMALLEST: u64 = 1 << 20, "bytes", "-", "0009", "The smallest staging ring that will do: three of the longest pieces, and some.";
     STAGED_LARGEST: u64 = 64 << 20, "bytes", "-", "0009", "More is never of use.";
     CHOSEN_FROM: usize = 1 << 10, "bytes", "Zen 4", "0009", "Copies to others that are shorter are not worth a choice of instructions.";
-    STRINGS_FROM: usize = 64 << 10, "bytes", "Zen 4", "0009", "From this length on ranks that share CPUs copy to others by strings.";
-    STRINGS_TRIED_FROM: usize = 16 << 10, "bytes", "Zen 4", "0009", "From this length on copies by strings are tried.";
+    REP_MOVSB_FROM: usize = 64 << 10, "bytes", "Zen 4", "0009", "From this length on ranks that share CPUs copy to others by `rep movsb`.";
+    REP_MOVSB_TRIED_FROM: usize = 16 << 10, "bytes", "Zen 4", "0009", "From this length on copies by `rep movsb` are tried.";
     COPIES_TIMED: u32 = 16, "times", "Zen 4", "0009", "One copy to others in so many is timed,";
     COPIES_TRIED: u32 = 32, "times", "Zen 4", "0009", "and one timed copy in so many tries other instructions.";
     COPIES_TIMED_FIRST: u32 = 12, "times", "Zen 4", "0009", "Copies that are timed at first.";

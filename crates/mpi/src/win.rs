@@ -18,10 +18,10 @@ mod hints;
 mod lock;
 mod operation;
 mod passive;
-mod place;
 mod query;
 mod record;
 mod remote;
+mod target;
 
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -58,8 +58,8 @@ use control::{Own, Part, Plan, Seats};
 use dynamic::Attachments;
 use epoch::Epochs;
 use hints::Hints;
-use place::Places;
 use remote::Away;
+use target::Targets;
 
 /// How a window came by its memory; the numbers are the standard's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,7 +95,7 @@ pub struct Win {
     bytes: i64,
     unit: i64,
     memory: Memory,
-    places: Places,
+    targets: Targets,
     /// If it is dynamic.
     attachments: Option<Box<Attachments>>,
     flow: Flow,

@@ -84,15 +84,15 @@ pub(super) fn bytes(local: (i64, &Datatype), remote: (i64, &Datatype)) -> Result
     Ok(here)
 }
 
-/// Which way.
+/// Which of the two operations.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum Direction {
     Put,
     Get,
 }
 
 #[inline(never)]
-fn transfer(local: Local<'_>, remote: Remote<'_>, win: &Win, way: Way) -> Result<()> {
+fn transfer(local: Local<'_>, remote: Remote<'_>, win: &Win, direction: Direction) -> Result<()> {
     if remote.rank == PROC_NULL {
         return Ok(());
     }
@@ -109,37 +109,44 @@ fn transfer(local: Local<'_>, remote: Remote<'_>, win: &Win, way: Way) -> Result
     win.record(
         target,
         remote,
-        match way {
-            Way::Put => Access::Put,
-            Way::Get => Access::Get,
+        match direction {
+            Direction::Put => Access::Put,
+            Direction::Get => Access::Get,
         },
     )?;
-    let given = match way {
-        Way::Put => local.sends(),
-        Way::Get => local.receives(),
+    let given = match direction {
+        Direction::Put => local.sends(),
+        Direction::Get => local.receives(),
     };
     let loan = win.lend(target, [Some(given)])?;
     let begun = win.at(target, remote.disp, remote.datatype, remote.count, |target, at| {
         if local.datatype.is_contiguous() && remote.datatype.is_contiguous() {
             // SAFETY: the user gives the buffer, of as many bytes; the other one is checked against the window.
-            return unsafe { copy(local.buffer, target, at, bytes as usize, win, way) };
+            return unsafe { copy(local.buffer, target, at, bytes as usize, win, direction) };
         }
-        scattered(local, remote, target, at, win, way)
+        scattered(local, remote, target, at, win, direction)
     });
-    win.has_begun(loan, target, matches!(way, Way::Get), begun)
+    win.has_begun(loan, target, matches!(direction, Direction::Get), begun)
 }
 
 /// # Safety
 /// So many bytes must be readable at `buffer`, or for a get writable.
 #[inline(always)]
-unsafe fn copy(buffer: *const u8, target: &Target, at: u64, length: usize, win: &Win, way: Way) -> Result<()> {
+unsafe fn copy(
+    buffer: *const u8,
+    target: &Target,
+    at: u64,
+    length: usize,
+    win: &Win,
+    direction: Direction,
+) -> Result<()> {
     // SAFETY: the caller's promise.
     unsafe {
-        match way {
+        match direction {
             // Nobody may look before the target's MPI_Win_wait.
-            Way::Put if win.epochs.mode() == Mode::Start => return leave(buffer, target, at, length, win),
-            Way::Put => win.flow.put_bytes(target, at, buffer, length)?,
-            Way::Get => win.flow.get_bytes(target, at, buffer.cast_mut(), length)?,
+            Direction::Put if win.epochs.mode() == Mode::Start => return leave(buffer, target, at, length, win),
+            Direction::Put => win.flow.put_bytes(target, at, buffer, length)?,
+            Direction::Get => win.flow.get_bytes(target, at, buffer.cast_mut(), length)?,
         };
     }
     Ok(())
@@ -163,30 +170,37 @@ fn alike<'a>(local: Local<'_>, remote: Remote<'_>, win: &'a Win) -> Option<(&'a 
         return None;
     }
     let length = usize::try_from(local.count.checked_mul(local.datatype.size())?).ok()?;
-    let (place, at) = win.plain_place(remote.rank, remote.disp)?;
-    Some((&place.target, at, length))
+    let (memory, at) = win.plain_target(remote.rank, remote.disp)?;
+    Some((&memory.target, at, length))
 }
 
 /// A put or get of such elements where no memory is mapped, or something is wrong.
 #[inline(never)]
-fn unmapped(local: Local<'_>, remote: Remote<'_>, win: &Win, way: Way) -> Result<()> {
+fn unmapped(local: Local<'_>, remote: Remote<'_>, win: &Win, direction: Direction) -> Result<()> {
     match alike(local, remote, win) {
         // SAFETY: the user gives the buffer, of as many bytes; the other one is checked against the window.
-        Some((target, at, length)) if length > 0 => unsafe { copy(local.buffer, target, at, length, win, way) }
+        Some((target, at, length)) if length > 0 => unsafe { copy(local.buffer, target, at, length, win, direction) }
             .map_err(|error| win.about(error, remote.rank as usize, remote.disp)),
-        _ => transfer(local, remote, win, way),
+        _ => transfer(local, remote, win, direction),
     }
 }
 
 #[cold]
-fn scattered(local: Local<'_>, remote: Remote<'_>, target: &Target, at: u64, win: &Win, way: Way) -> Result<()> {
+fn scattered(
+    local: Local<'_>,
+    remote: Remote<'_>,
+    target: &Target,
+    at: u64,
+    win: &Win,
+    direction: Direction,
+) -> Result<()> {
     local.with_layout(|here| {
         remote.datatype.with_places(at, remote.count, |there| {
             // SAFETY: the user gives the buffer, where these elements lie; the other ones are checked against the window.
             unsafe {
-                match way {
-                    Way::Put => win.flow.put(target, there, here)?,
-                    Way::Get => win.flow.get(target, there, here)?,
+                match direction {
+                    Direction::Put => win.flow.put(target, there, here)?,
+                    Direction::Get => win.flow.get(target, there, here)?,
                 };
             }
             Ok::<_, Error>(())
@@ -217,13 +231,13 @@ pub unsafe fn put(
         datatype: target_datatype,
     };
     if let Some((target, at, length)) = alike(local, remote, win)
-        && let Some(there) = target.reach(at, length as u64)
+        && let Some(there) = target.mapped_at(at, length as u64)
     {
         // SAFETY: the caller's promise; the other bytes are the window's.
         unsafe { win.flow.store(there, local.buffer, length) };
         return Ok(());
     }
-    unmapped(local, remote, win, Way::Put)
+    unmapped(local, remote, win, Direction::Put)
 }
 
 /// `MPI_Get`.
@@ -250,17 +264,17 @@ pub unsafe fn get(
         datatype: target_datatype,
     };
     if let Some((target, at, length)) = alike(local, remote, win)
-        && let Some(there) = target.reach(at, length as u64)
+        && let Some(there) = target.mapped_at(at, length as u64)
     {
         // SAFETY: the caller's promise; the other bytes are the window's.
         unsafe { win.flow.load(there, local.buffer.cast_mut(), length) };
         return Ok(());
     }
-    unmapped(local, remote, win, Way::Get)
+    unmapped(local, remote, win, Direction::Get)
 }
 
 /// The request of an operation, whose buffers may be used again when this ends: `work`.
-fn over(
+fn request_of(
     win: &Win,
     target: i32,
     start: impl FnOnce() -> Result<()>,
@@ -291,16 +305,16 @@ fn owning(win: &Win, start: impl FnOnce() -> Result<Handle<Request>>) -> Result<
 }
 
 /// The request of an operation without results.
-pub(super) fn over_without_results(
+pub(super) fn request_without_results(
     win: &Win,
     target: i32,
     start: impl FnOnce() -> Result<()>,
 ) -> Result<Handle<Request>> {
-    owning(win, || over(win, target, start, || Ok(Work::Complete)))
+    owning(win, || request_of(win, target, start, || Ok(Work::Complete)))
 }
 
-/// As [`over_without_results`], of an operation with results: they are there.
-pub(super) fn over_with_results(
+/// As [`request_without_results`], of an operation with results: they are there.
+pub(super) fn request_with_results(
     win: &Win,
     remote: Remote<'_>,
     access: Access,
@@ -320,7 +334,9 @@ pub(super) fn over_with_results(
             datatype: remote.datatype.share_object(),
         })))
     };
-    owning(win, || over(win, target, || with_results(win, target, start), work))
+    owning(win, || {
+        request_of(win, target, || with_results(win, target, start), work)
+    })
 }
 
 /// Start an operation, and wait for its results.
@@ -347,7 +363,7 @@ pub unsafe fn rput(
     win: &Win,
 ) -> Result<Handle<Request>> {
     // SAFETY: the caller's promise.
-    over_without_results(win, target_rank, || unsafe {
+    request_without_results(win, target_rank, || unsafe {
         put(
             origin_addr,
             origin_count,
@@ -394,7 +410,7 @@ pub unsafe fn rget(
         count: target_count,
         datatype: target_datatype,
     };
-    over_with_results(win, remote, Access::Get, start)
+    request_with_results(win, remote, Access::Get, start)
 }
 
 /// An operation whose results are there, and whose record ends with its request.

@@ -6,7 +6,7 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 
 use super::Win;
-use super::access::{Local, Remote, bytes, over_with_results, over_without_results};
+use super::access::{Local, Remote, bytes, request_with_results, request_without_results};
 use super::operation::{check_predefined_op, combine, is_row, of_row, with_elements};
 use super::record::Access;
 use crate::constants::PROC_NULL;
@@ -53,10 +53,10 @@ unsafe fn row(
     let Some(of_row) = of_row(op, datatype).filter(|_| count > 0) else {
         return Ok(false);
     };
-    let Some((place, at)) = win.plain_place(target_rank, target_disp) else {
+    let Some((memory, at)) = win.plain_target(target_rank, target_disp) else {
         return Ok(false);
     };
-    let (target, operand, result) = (&place.target, operand.cast(), result.cast());
+    let (target, operand, result) = (&memory.target, operand.cast(), result.cast());
     if count == 1
         && let Some(instruction) = &of_row.instruction
         // SAFETY: the caller's promise.
@@ -366,7 +366,7 @@ pub unsafe fn raccumulate(
     win: &Win,
 ) -> Result<Handle<Request>> {
     // SAFETY: the caller's promise.
-    over_without_results(win, target_rank, || unsafe {
+    request_without_results(win, target_rank, || unsafe {
         accumulate(
             origin_addr,
             origin_count,
@@ -406,7 +406,7 @@ pub unsafe fn rget_accumulate(
         datatype: target_datatype,
     };
     // SAFETY: the caller's promise.
-    over_with_results(win, remote, access_of(op), || unsafe {
+    request_with_results(win, remote, access_of(op), || unsafe {
         get_accumulate(
             origin_addr,
             origin_count,

@@ -15,11 +15,11 @@
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 use isthmus_os::clock;
-use isthmus_transfer::copy::{Copying, WAYS, copy, copy_by};
+use isthmus_transfer::copy::{COPYINGS, Copying, copy, copy_by};
 
 use crate::limits::{
     CHOSEN_FROM, COPIES_TIMED, COPIES_TIMED_FIRST, COPIES_TRIED, PAST_CACHES_READER, PAST_CACHES_READER_LINE,
-    STRINGS_FROM, STRINGS_TRIED_FROM,
+    REP_MOVSB_FROM, REP_MOVSB_TRIED_FROM,
 };
 use crate::rules::Rule;
 use isthmus_shm::occupancy::is_oversubscribed;
@@ -31,13 +31,13 @@ const CLASSES: usize = 8;
 struct Class {
     copies: AtomicU32,
     /// Nanoseconds by the number of the [`Copying`]; 0: not known.
-    took: [AtomicU32; WAYS],
+    took: [AtomicU32; COPYINGS],
 }
 
 static KNOWN: [Class; CLASSES] = [const {
     Class {
         copies: AtomicU32::new(0),
-        took: [const { AtomicU32::new(0) }; WAYS],
+        took: [const { AtomicU32::new(0) }; COPYINGS],
     }
 }; CLASSES];
 
@@ -89,8 +89,8 @@ pub unsafe fn copy_past_caches(from: *const u8, to: *mut u8, length: usize) {
 
 /// How to copy where there is nothing to learn.
 fn usual(from: *const u8, to: *const u8, length: usize) -> Copying {
-    if length >= STRINGS_FROM && is_oversubscribed() && Rule::Strings.holds() && Copying::strings_suit(from, to) {
-        return Copying::String;
+    if length >= REP_MOVSB_FROM && is_oversubscribed() && Rule::RepMovsb.holds() && Copying::rep_movsb_suits(from, to) {
+        return Copying::RepMovsb;
     }
     Copying::usual()
 }
@@ -102,15 +102,15 @@ unsafe fn copy_long(from: *const u8, to: *mut u8, length: usize) {
     let number = class.copies.load(Ordering::Relaxed);
     class.copies.store(number.wrapping_add(1), Ordering::Relaxed);
     let usual = usual(from, to, length);
-    let others = [Copying::Streaming, Copying::String].into_iter();
-    let others = others.filter(|&way| way != usual && is_sensible(way, from, to, length));
+    let others = [Copying::Streaming, Copying::RepMovsb].into_iter();
+    let others = others.filter(|&copying| copying != usual && is_sensible(copying, from, to, length));
     let timed = number < COPIES_TIMED_FIRST || number.is_multiple_of(COPIES_TIMED);
     let turn = match number < COPIES_TIMED_FIRST {
         true => Some(number),
         false => (timed && (number / COPIES_TIMED).is_multiple_of(COPIES_TRIED))
             .then_some(number / COPIES_TIMED / COPIES_TRIED),
     };
-    let way = match turn {
+    let copying = match turn {
         Some(turn) => {
             let all = 1 + others.clone().count() as u32;
             let mut all_ways = std::iter::once(usual).chain(others);
@@ -120,22 +120,24 @@ unsafe fn copy_long(from: *const u8, to: *mut u8, length: usize) {
     };
     let began = timed.then(clock::now);
     // SAFETY: the caller's promise.
-    unsafe { copy_by(way, from, to, length) };
+    unsafe { copy_by(copying, from, to, length) };
     if let Some(began) = began {
         // Until then stores may only be queued.
         fence(Ordering::SeqCst);
         let took = (clock::now() - began).as_nanos() * CHOSEN_FROM as u128 / length as u128;
-        class.learn(way, took.min(1 << 24) as u32 + 1);
+        class.learn(copying, took.min(1 << 24) as u32 + 1);
     }
 }
 
 /// Is it worth a try for this copy? (Where ranks take turns, times tell nothing about strings: it was tried.)
-fn is_sensible(way: Copying, from: *const u8, to: *const u8, length: usize) -> bool {
+fn is_sensible(copying: Copying, from: *const u8, to: *const u8, length: usize) -> bool {
     if !Rule::Instructions.holds() {
         return false;
     }
-    match way {
-        Copying::String => length >= STRINGS_TRIED_FROM && !is_oversubscribed() && Copying::strings_suit(from, to),
+    match copying {
+        Copying::RepMovsb => {
+            length >= REP_MOVSB_TRIED_FROM && !is_oversubscribed() && Copying::rep_movsb_suits(from, to)
+        }
         other => other.is_sensible(),
     }
 }
@@ -143,10 +145,10 @@ fn is_sensible(way: Copying, from: *const u8, to: *const u8, length: usize) -> b
 impl Class {
     /// The way that takes least, as far as that is known.
     fn best(&self, usual: Copying, others: impl Iterator<Item = Copying>, length: usize) -> Copying {
-        let took = |way: Copying| {
-            let took = self.took[way as usize].load(Ordering::Relaxed);
+        let took = |copying: Copying| {
+            let took = self.took[copying as usize].load(Ordering::Relaxed);
             // All per `CHOSEN_FROM` bytes.
-            let reader = match way {
+            let reader = match copying {
                 Copying::Streaming => {
                     PAST_CACHES_READER * CHOSEN_FROM as u32 / length as u32
                         + PAST_CACHES_READER_LINE * (CHOSEN_FROM / 64) as u32
@@ -155,13 +157,16 @@ impl Class {
             };
             if took == 0 { u32::MAX } else { took + reader }
         };
-        others.fold(usual, |best, way| if took(way) < took(best) { way } else { best })
+        others.fold(
+            usual,
+            |best, copying| if took(copying) < took(best) { copying } else { best },
+        )
     }
 
     /// A copy took so long, in nanoseconds per [`CHOSEN_FROM`] bytes. What is much longer than before is believed slowly: the CPU
     /// may have been given to another process.
-    fn learn(&self, way: Copying, took: u32) {
-        let known = &self.took[way as usize];
+    fn learn(&self, copying: Copying, took: u32) {
+        let known = &self.took[copying as usize];
         let before = known.load(Ordering::Relaxed);
         let now = match before {
             0 => took,
@@ -180,12 +185,12 @@ mod tests {
     fn the_cheapest_way_is_taken_and_changes_are_followed() {
         let class = Class {
             copies: AtomicU32::new(0),
-            took: [const { AtomicU32::new(0) }; WAYS],
+            took: [const { AtomicU32::new(0) }; COPYINGS],
         };
         let best = || {
             class.best(
                 Copying::Vector,
-                [Copying::Streaming, Copying::String].into_iter(),
+                [Copying::Streaming, Copying::RepMovsb].into_iter(),
                 1 << 15,
             )
         };
@@ -197,8 +202,8 @@ mod tests {
             class.learn(Copying::Vector, 400);
         }
         assert_eq!(best(), Copying::Streaming, "the lines are far now");
-        class.learn(Copying::String, 60);
-        assert_eq!(best(), Copying::String);
+        class.learn(Copying::RepMovsb, 60);
+        assert_eq!(best(), Copying::RepMovsb);
         class.learn(Copying::Vector, 1 << 24);
         for _ in 0..10 {
             class.learn(Copying::Vector, 25);

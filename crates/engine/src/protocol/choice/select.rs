@@ -13,8 +13,8 @@ use isthmus_os::topology;
 use isthmus_transfer::copy::Copying;
 
 use crate::channel::wishes::{CLASSES, class};
+use crate::data_path::{DATA_PATHS, DataPath};
 use crate::limits::{FIRST_RETRY, NOT_TRIED_AGAIN, PAST_CACHES_FROM, RETRY, TRIALS, TRIED_AGAIN};
-use crate::way::{WAYS, Way};
 
 /// Is a message of `length` bytes stored past the caches? A quarter of the last-level cache: with the buffers of both
 /// sides it is full, so what is stored has left it before somebody reads it, and its lines would have been read for
@@ -64,12 +64,12 @@ pub struct Learned {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Class {
-    ways: [Estimate; WAYS],
+    paths: [Estimate; DATA_PATHS],
     turns: u32,
     /// Chances that slower ways have had.
     retries: u32,
     /// The one that has its chance, for so many transfers more.
-    chance: Option<(Way, u64)>,
+    chance: Option<(DataPath, u64)>,
 }
 
 /// Measurements of one peer, by announced and by eager messages.
@@ -85,18 +85,18 @@ pub struct Measurements {
 
 impl Learned {
     /// The way to take for a message of `bytes`, of the open ones; there is at least one.
-    pub fn choose(&mut self, bytes: u64, open: impl Iterator<Item = Way> + Clone) -> Way {
+    pub fn choose(&mut self, bytes: u64, open: impl Iterator<Item = DataPath> + Clone) -> DataPath {
         let class = &mut self.classes[class(bytes)];
-        let untried = open.clone().find(|way| class.ways[way.index()].seen < TRIALS);
-        if let Some(way) = untried {
-            return way;
+        let untried = open.clone().find(|path| class.paths[path.index()].seen < TRIALS);
+        if let Some(path) = untried {
+            return path;
         }
-        if let Some((way, left)) = class.chance.take_if(|(way, _)| open.clone().any(|open| open == *way)) {
-            class.chance = (left > 1).then_some((way, left - 1));
-            return way;
+        if let Some((path, left)) = class.chance.take_if(|(path, _)| open.clone().any(|open| open == *path)) {
+            class.chance = (left > 1).then_some((path, left - 1));
+            return path;
         }
-        let cost = |way: &Way| class.ways[way.index()].cost;
-        let best = open.clone().min_by_key(cost).expect("one way is always open");
+        let cost = |path: &DataPath| class.paths[path.index()].cost;
+        let best = open.clone().min_by_key(cost).expect("one path is always open");
         class.turns += 1;
         if class.turns < (FIRST_RETRY << class.retries.min(8)).min(RETRY) {
             return best;
@@ -105,8 +105,8 @@ impl Learned {
         class.retries += 1;
         // The one that was not heard of for longest: whatever it was, the machine may have changed.
         let limit = cost(&best).saturating_mul(NOT_TRIED_AGAIN);
-        let others = open.filter(|way| *way != best && class.ways[way.index()].cost < limit);
-        let Some(other) = others.min_by_key(|way| class.ways[way.index()].seen) else {
+        let others = open.filter(|path| *path != best && class.paths[path.index()].cost < limit);
+        let Some(other) = others.min_by_key(|path| class.paths[path.index()].seen) else {
             return best;
         };
         let row = 2 * TRIED_AGAIN * cost(&best) / cost(&other).max(1);
@@ -115,8 +115,8 @@ impl Learned {
     }
 
     /// `bytes` of a message of `total` went this way and took so long, in any unit that is always the same.
-    pub fn learn(&mut self, way: Way, total: u64, bytes: u64, took: u64) {
-        self.classes[class(total)].ways[way.index()].add(bytes, took);
+    pub fn learn(&mut self, path: DataPath, total: u64, bytes: u64, took: u64) {
+        self.classes[class(total)].paths[path.index()].add(bytes, took);
     }
 }
 
@@ -124,31 +124,31 @@ impl Learned {
 mod tests {
     use super::*;
 
-    const RING: Way = Way::Ring(Copying::Vector);
+    const RING: DataPath = DataPath::Ring(Copying::Vector);
 
-    fn both() -> impl Iterator<Item = Way> + Clone {
-        [Way::SingleCopy, RING].into_iter()
+    fn both() -> impl Iterator<Item = DataPath> + Clone {
+        [DataPath::SingleCopy, RING].into_iter()
     }
 
-    fn run(single: u64, ring: u64, rounds: u32) -> (Way, u32) {
+    fn run(single: u64, ring: u64, rounds: u32) -> (DataPath, u32) {
         let mut learned = Learned::default();
         let mut singles = 0;
         for _ in 0..rounds {
-            let way = learned.choose(100_000, both());
-            let took = if way == Way::SingleCopy { single } else { ring };
-            singles += u32::from(way == Way::SingleCopy);
-            learned.learn(way, 100_000, 100_000, took);
+            let path = learned.choose(100_000, both());
+            let took = if path == DataPath::SingleCopy { single } else { ring };
+            singles += u32::from(path == DataPath::SingleCopy);
+            learned.learn(path, 100_000, 100_000, took);
         }
         (learned.choose(100_000, both()), singles)
     }
 
     #[test]
     fn the_faster_way_wins_and_the_other_is_tried_again() {
-        let (way, single) = run(10_000, 20_000, 1000);
-        assert_eq!(way, Way::SingleCopy);
+        let (path, single) = run(10_000, 20_000, 1000);
+        assert_eq!(path, DataPath::SingleCopy);
         assert!((950..990).contains(&single), "{single}");
-        let (way, single) = run(20_000, 10_000, 1000);
-        assert_eq!(way, RING);
+        let (path, single) = run(20_000, 10_000, 1000);
+        assert_eq!(path, RING);
         assert!((10..50).contains(&single), "{single}");
     }
 
@@ -157,15 +157,15 @@ mod tests {
         let mut learned = Learned::default();
         let mut rings = 0;
         for _ in 0..200 {
-            let way = learned.choose(100_000, both());
-            rings += u64::from(way == RING);
+            let path = learned.choose(100_000, both());
+            rings += u64::from(path == RING);
             // The ring's memory is new until it was passed once.
-            let took = match way {
+            let took = match path {
                 RING if rings <= 4 => 40_000,
                 RING => 10_000,
                 _ => 20_000,
             };
-            learned.learn(way, 100_000, 100_000, took);
+            learned.learn(path, 100_000, 100_000, took);
         }
         assert!(rings > 100, "{rings}");
     }
@@ -175,16 +175,16 @@ mod tests {
         let mut learned = Learned::default();
         let (mut last, mut singles) = (RING, 0);
         for round in 0..2000 {
-            let way = learned.choose(100_000, both());
+            let path = learned.choose(100_000, both());
             // A side that copies alone waits for the other, which is busy with the ring.
-            let took = match way {
-                Way::SingleCopy if last == way && round > 20 => 5_000,
-                Way::SingleCopy => 20_000,
+            let took = match path {
+                DataPath::SingleCopy if last == path && round > 20 => 5_000,
+                DataPath::SingleCopy => 20_000,
                 _ => 10_000,
             };
-            learned.learn(way, 100_000, 100_000, took);
-            singles += u32::from(way == Way::SingleCopy);
-            last = way;
+            learned.learn(path, 100_000, 100_000, took);
+            singles += u32::from(path == DataPath::SingleCopy);
+            last = path;
         }
         assert!(singles > 1500, "{singles}");
     }
@@ -194,10 +194,10 @@ mod tests {
         let mut learned = Learned::default();
         let mut rows = Vec::new();
         for _ in 0..600 {
-            let way = learned.choose(100_000, both());
-            let took = if way == Way::SingleCopy { 80_000 } else { 10_000 };
-            learned.learn(way, 100_000, 100_000, took);
-            rows.push(way == Way::SingleCopy);
+            let path = learned.choose(100_000, both());
+            let took = if path == DataPath::SingleCopy { 80_000 } else { 10_000 };
+            learned.learn(path, 100_000, 100_000, took);
+            rows.push(path == DataPath::SingleCopy);
         }
         let longest = rows[TRIALS as usize..].split(|single| !single).map(<[bool]>::len).max();
         assert_eq!(longest, Some(2));
@@ -212,12 +212,12 @@ mod tests {
     fn sizes_learn_apart() {
         let mut learned = Learned::default();
         for _ in 0..TRIALS {
-            learned.learn(Way::SingleCopy, 1 << 20, 1 << 20, 100_000);
+            learned.learn(DataPath::SingleCopy, 1 << 20, 1 << 20, 100_000);
             learned.learn(RING, 1 << 20, 1 << 20, 200_000);
-            learned.learn(Way::SingleCopy, 1 << 14, 1 << 14, 2_000);
+            learned.learn(DataPath::SingleCopy, 1 << 14, 1 << 14, 2_000);
             learned.learn(RING, 1 << 14, 1 << 14, 1_000);
         }
-        assert_eq!(learned.choose(1 << 20, both()), Way::SingleCopy);
+        assert_eq!(learned.choose(1 << 20, both()), DataPath::SingleCopy);
         assert_eq!(learned.choose(1 << 14, both()), RING);
         assert_eq!(class(u64::MAX), CLASSES - 1);
         assert_eq!(class(0), 0);
