@@ -36,7 +36,7 @@ use crate::fail;
 use crate::group::Group;
 use crate::handle::{Handle, Kind, Object, Table};
 
-pub use access::{get, put, rget, rput};
+pub use access::{Origin, TargetElements, get, put, rget, rput};
 pub use accumulate::{accumulate, compare_and_swap, fetch_and_op, get_accumulate, raccumulate, rget_accumulate};
 pub use attributes::{
     ABIS, Value, Words, win_create_keyval, win_delete_attr, win_free_keyval, win_get_attr, win_set_attr,

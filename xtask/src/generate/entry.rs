@@ -81,7 +81,7 @@ pub(super) use isthmus_mpi::procedures;
 pub(super) use isthmus_mpi::request::{REQUEST_NULL, Request};
 pub(super) use isthmus_mpi::session::Session;
 pub(super) use isthmus_mpi::topology;
-pub(super) use isthmus_mpi::win::Win;
+pub(super) use isthmus_mpi::win::{Origin, TargetElements, Win};
 
 pub(super) use super::constants::*;
 pub(super) use crate::abi::{Abi, AccessMode, Assertion, DistributionArgument, ErrorCode};

@@ -34,13 +34,17 @@ unsafe fn accumulate<A: Abi, N: Number>(
             let op = A::handle_in::<Op>(op).resolve("op")?;
             let win = A::handle_in::<Win>(win).resolve("win")?;
             procedures::accumulate(
-                A::buffer(origin_addr),
-                origin_count,
-                origin_datatype,
-                A::word_in::<Rank>(target_rank),
-                target_disp,
-                target_count,
-                target_datatype,
+                Origin {
+                    addr: A::buffer(origin_addr),
+                    count: origin_count,
+                    datatype: origin_datatype,
+                },
+                TargetElements {
+                    rank: A::word_in::<Rank>(target_rank),
+                    disp: target_disp,
+                    count: target_count,
+                    datatype: target_datatype,
+                },
                 op,
                 win,
             )?;
@@ -141,13 +145,17 @@ unsafe fn get<A: Abi, N: Number>(
             )?;
             let win = A::handle_in::<Win>(win).resolve("win")?;
             procedures::get(
-                A::buffer_mut(origin_addr),
-                origin_count,
-                origin_datatype,
-                A::word_in::<Rank>(target_rank),
-                target_disp,
-                target_count,
-                target_datatype,
+                Origin {
+                    addr: A::buffer_mut(origin_addr),
+                    count: origin_count,
+                    datatype: origin_datatype,
+                },
+                TargetElements {
+                    rank: A::word_in::<Rank>(target_rank),
+                    disp: target_disp,
+                    count: target_count,
+                    datatype: target_datatype,
+                },
                 win,
             )?;
             Ok(())
@@ -192,13 +200,17 @@ unsafe fn get_accumulate<A: Abi, N: Number>(
                 A::buffer(origin_addr),
                 origin_count.into(),
                 A::handle_in::<Datatype>(origin_datatype),
-                A::buffer_mut(result_addr),
-                result_count,
-                result_datatype,
-                A::word_in::<Rank>(target_rank),
-                target_disp,
-                target_count,
-                target_datatype,
+                Origin {
+                    addr: A::buffer_mut(result_addr),
+                    count: result_count,
+                    datatype: result_datatype,
+                },
+                TargetElements {
+                    rank: A::word_in::<Rank>(target_rank),
+                    disp: target_disp,
+                    count: target_count,
+                    datatype: target_datatype,
+                },
                 op,
                 win,
             )?;
@@ -236,13 +248,17 @@ unsafe fn put<A: Abi, N: Number>(
             )?;
             let win = A::handle_in::<Win>(win).resolve("win")?;
             procedures::put(
-                A::buffer(origin_addr),
-                origin_count,
-                origin_datatype,
-                A::word_in::<Rank>(target_rank),
-                target_disp,
-                target_count,
-                target_datatype,
+                Origin {
+                    addr: A::buffer(origin_addr),
+                    count: origin_count,
+                    datatype: origin_datatype,
+                },
+                TargetElements {
+                    rank: A::word_in::<Rank>(target_rank),
+                    disp: target_disp,
+                    count: target_count,
+                    datatype: target_datatype,
+                },
                 win,
             )?;
             Ok(())
@@ -283,13 +299,17 @@ unsafe fn raccumulate<A: Abi, N: Number>(
             let win = A::handle_in::<Win>(win).resolve("win")?;
             let request_output = HandleOutput::<A>::at(request, "request")?;
             let request = procedures::raccumulate(
-                A::buffer(origin_addr),
-                origin_count,
-                origin_datatype,
-                A::word_in::<Rank>(target_rank),
-                target_disp,
-                target_count,
-                target_datatype,
+                Origin {
+                    addr: A::buffer(origin_addr),
+                    count: origin_count,
+                    datatype: origin_datatype,
+                },
+                TargetElements {
+                    rank: A::word_in::<Rank>(target_rank),
+                    disp: target_disp,
+                    count: target_count,
+                    datatype: target_datatype,
+                },
                 op,
                 win,
             )?;
@@ -330,13 +350,17 @@ unsafe fn rget<A: Abi, N: Number>(
             let win = A::handle_in::<Win>(win).resolve("win")?;
             let request_output = HandleOutput::<A>::at(request, "request")?;
             let request = procedures::rget(
-                A::buffer_mut(origin_addr),
-                origin_count,
-                origin_datatype,
-                A::word_in::<Rank>(target_rank),
-                target_disp,
-                target_count,
-                target_datatype,
+                Origin {
+                    addr: A::buffer_mut(origin_addr),
+                    count: origin_count,
+                    datatype: origin_datatype,
+                },
+                TargetElements {
+                    rank: A::word_in::<Rank>(target_rank),
+                    disp: target_disp,
+                    count: target_count,
+                    datatype: target_datatype,
+                },
                 win,
             )?;
             request_output.put(request);
@@ -384,13 +408,17 @@ unsafe fn rget_accumulate<A: Abi, N: Number>(
                 A::buffer(origin_addr),
                 origin_count.into(),
                 A::handle_in::<Datatype>(origin_datatype),
-                A::buffer_mut(result_addr),
-                result_count,
-                result_datatype,
-                A::word_in::<Rank>(target_rank),
-                target_disp,
-                target_count,
-                target_datatype,
+                Origin {
+                    addr: A::buffer_mut(result_addr),
+                    count: result_count,
+                    datatype: result_datatype,
+                },
+                TargetElements {
+                    rank: A::word_in::<Rank>(target_rank),
+                    disp: target_disp,
+                    count: target_count,
+                    datatype: target_datatype,
+                },
                 op,
                 win,
             )?;
@@ -431,13 +459,17 @@ unsafe fn rput<A: Abi, N: Number>(
             let win = A::handle_in::<Win>(win).resolve("win")?;
             let request_output = HandleOutput::<A>::at(request, "request")?;
             let request = procedures::rput(
-                A::buffer(origin_addr),
-                origin_count,
-                origin_datatype,
-                A::word_in::<Rank>(target_rank),
-                target_disp,
-                target_count,
-                target_datatype,
+                Origin {
+                    addr: A::buffer(origin_addr),
+                    count: origin_count,
+                    datatype: origin_datatype,
+                },
+                TargetElements {
+                    rank: A::word_in::<Rank>(target_rank),
+                    disp: target_disp,
+                    count: target_count,
+                    datatype: target_datatype,
+                },
                 win,
             )?;
             request_output.put(request);
