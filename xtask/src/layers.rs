@@ -46,6 +46,7 @@ const CRATES: &[CrateLayers] = &[
                 "types",
                 "counters",
                 "tunables",
+                "learning",
                 "limits",
                 "exit_hooks",
                 "other_mpi",

@@ -1,10 +1,11 @@
-//! Ways that the bytes of a message may take, and what a transfer costs.
+//! Data paths: how the bytes of a message get to the receiver, and what a transfer costs.
 
 use isthmus_os::clock;
 use isthmus_shm::occupancy;
 use isthmus_transfer::copy::{self, Copying};
 use isthmus_transfer::stream::{KINDS, Kind};
 
+use crate::learning::Alternative;
 use crate::rules::Rule;
 
 /// How the bytes of a message get here.
@@ -38,9 +39,10 @@ impl DataPath {
             Self::SingleCopy | Self::Mapped | Self::Stream(_) => Copying::usual(),
         }
     }
+}
 
-    /// A number for it, from 0 up to [`DATA_PATHS`].
-    pub const fn index(self) -> usize {
+impl Alternative for DataPath {
+    fn index(self) -> usize {
         match self {
             Self::Ring(copying) => copying as usize,
             Self::SingleCopy => copy::COPYINGS,
@@ -50,10 +52,10 @@ impl DataPath {
     }
 }
 
-/// How many ways there are.
+/// How many there are.
 pub const DATA_PATHS: usize = copy::COPYINGS + 2 + KINDS;
 
-/// The ways through the ring that are worth a try on this processor, the usual one first. Where ranks share CPUs, only
+/// The paths through the ring that are worth a try on this processor, the usual one first. Where ranks share CPUs, only
 /// that: times would tell who was descheduled, and bytes that the next rank on this CPU reads should stay in its cache.
 pub fn ring_paths() -> impl Iterator<Item = DataPath> + Clone {
     let usual = Copying::usual();
@@ -68,7 +70,7 @@ pub fn ring_paths() -> impl Iterator<Item = DataPath> + Clone {
 /// What a transfer costs, in [`clock::ticks`].
 #[derive(Debug, Clone, Copy)]
 pub struct CostSample {
-    /// When it was known which way it takes.
+    /// When it was known which path it takes.
     since: u64,
     /// What each side has spent copying, at most 2^32.
     sender: u32,

@@ -17,6 +17,7 @@ mod engine;
 mod error;
 mod exit_hooks;
 mod fault;
+mod learning;
 pub mod limits;
 mod matching;
 mod membership;

@@ -51,7 +51,7 @@ pub enum Event {
     Read(u64, Result<()>),
 }
 
-/// What is known of a destination.
+/// The state of one destination.
 #[derive(Debug, Clone, Copy, Default)]
 struct DestinationState {
     /// Something went there.
