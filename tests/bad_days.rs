@@ -17,8 +17,9 @@ use libtest_mimic::Arguments;
 mod connections;
 
 use connections::{
-    a_daemon_obeys_nobody_else, a_flood_of_strangers_stops_no_guests, a_flood_of_strangers_stops_nothing,
-    strangers_at_the_port_of_a_job_fill_no_memory, without_descriptors_a_head_waits, without_descriptors_mpiexec_waits,
+    a_daemon_obeys_nobody_else, a_flood_of_connections_stops_no_agent, a_flood_of_connections_stops_nothing,
+    foreign_processes_at_the_port_of_a_job_fill_no_memory, without_descriptors_a_head_waits,
+    without_descriptors_mpiexec_waits,
 };
 
 fn main() -> ExitCode {
@@ -64,12 +65,12 @@ fn main() -> ExitCode {
         test!(output_that_cannot_be_written_is_said),
         test!(mpiexec_killed_while_it_launches_says_nothing),
         test!(kill_only_mpiexec_and_what_detached_itself_ends),
-        test!(a_flood_of_strangers_stops_nothing, may_change_user),
-        test!(a_flood_of_strangers_stops_no_guests, may_change_user),
+        test!(a_flood_of_connections_stops_nothing, may_change_user),
+        test!(a_flood_of_connections_stops_no_agent, may_change_user),
         test!(without_descriptors_mpiexec_waits),
         test!(without_descriptors_a_head_waits),
         test!(output_that_nobody_reads_stops_nothing),
-        test!(strangers_at_the_port_of_a_job_fill_no_memory),
+        test!(foreign_processes_at_the_port_of_a_job_fill_no_memory),
         test!(a_daemon_obeys_nobody_else),
         test!(a_checker_is_content_and_small, may_check),
         test!(sanitizers_find_no_leak_of_the_library, may_sanitize),

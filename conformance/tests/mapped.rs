@@ -3,14 +3,14 @@
 
 use isthmus_conformance::transfer::{Pair, Region};
 use isthmus_conformance::transfer_kit;
-use isthmus_shm::{Place, Registry, Segment, registry, segment};
+use isthmus_shm::{Registry, Segment, SharedAddress, registry, segment};
 use isthmus_transfer::Transfer;
 use isthmus_transfer::mapped::Mapped;
 
 /// The mechanism knows one mapping, the kit looks at the other.
 struct Twice {
     mapped: Mapped,
-    place: Place,
+    shared_address: SharedAddress,
     view: Region,
 }
 
@@ -30,7 +30,7 @@ impl Pair for Twice {
         let seen = there.at(offset, length).expect("the same");
         Self {
             mapped: Mapped::new(known),
-            place: known.find(address as u64, length).expect("in the segment"),
+            shared_address: known.find(address as u64, length).expect("in the segment"),
             // SAFETY: the segments are never unmapped.
             view: unsafe { Region::of(seen, length) },
         }
@@ -45,7 +45,7 @@ impl Pair for Twice {
     }
 
     fn remote(&self, at: u64) -> u64 {
-        self.place.0 + at
+        self.shared_address.0 + at
     }
 
     fn view(&self) -> &Region {

@@ -11,7 +11,7 @@ use super::standard::{Direction, Length, Parameter, Procedure, Standard};
 const TOP: &str = "\
 use super::function::{Constant, Direction, Function, Length, Parameter, Shape, functions};
 use Direction::{In, Inout, Out};
-use Shape::{Array, Place, Value};
+use Shape::{Array, Output, Value};
 
 ";
 
@@ -66,7 +66,7 @@ fn shape(parameter: &Parameter) -> String {
         Some(Length::Of(name)) if name == "*" => "Array(Length::Implied)".to_owned(),
         Some(Length::Of(name) | Length::Matrix([name, _])) => format!("Array(Length::Of({name:?}))"),
         None if parameter.kind.ends_with("FUNCTION") => "Value".to_owned(),
-        None if parameter.direction != Direction::In || c::stars(parameter) > 0 => "Place".to_owned(),
+        None if parameter.direction != Direction::In || c::stars(parameter) > 0 => "Output".to_owned(),
         None => "Value".to_owned(),
     }
 }

@@ -19,7 +19,7 @@ pub struct Target {
     pub feed: fn(&[u8]),
 }
 
-/// All but what a peer may write, which only the engine can take: `isthmus_engine::hostile`.
+/// All but what a peer may write, which only the engine can take: `isthmus_engine::adversarial_peer`.
 pub static TARGETS: &[Target] = &[
     Target {
         name: "calls",

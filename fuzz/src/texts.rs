@@ -22,7 +22,7 @@ pub fn feed(data: &[u8]) {
         2 => {
             if let Some(machine) = MadeUp::parse(&text) {
                 for rank in [0, 1, 63, 1022] {
-                    let place = machine.place(rank);
+                    let place = machine.locality(rank);
                     assert!(place.distance(place) == 0, "{text}: rank {rank} is away from itself");
                 }
             }

@@ -28,7 +28,7 @@ fn ranks(mpiexec: u32) -> Vec<u32> {
 }
 
 /// Any user may connect to mpiexec's socket, and do nothing else: signals, time limits and deaths are attended to.
-pub fn a_flood_of_strangers_stops_nothing() -> Result<()> {
+pub fn a_flood_of_connections_stops_nothing() -> Result<()> {
     for (what, timeout, code) in [
         ("a time limit", "1.5", 124),
         ("a killed rank", "60", 137),
@@ -66,38 +66,38 @@ pub fn a_flood_of_strangers_stops_nothing() -> Result<()> {
 }
 
 /// The same of the socket of the agent, whose ranks another launcher has started: they join, end and die as without other connections.
-pub fn a_flood_of_strangers_stops_no_guests() -> Result<()> {
-    let said = scratch("guests")?.join("nonce");
+pub fn a_flood_of_connections_stops_no_agent() -> Result<()> {
+    let said = scratch("agent")?.join("nonce");
     for (program, words, dies) in [("collectives", "", false), ("act", "-1 none", true)] {
         let _ = std::fs::remove_file(&said);
         let agent = Run::program("sh").arg("-c").arg("exec \"$0\" \"$1\" 3 > \"$2\"");
-        let agent = agent.arg(command("mpiexec")).arg("--guests").arg(&said).start()?;
+        let agent = agent.arg(command("mpiexec")).arg("--agent").arg(&said).start()?;
         let nonce = || std::fs::read_to_string(&said).unwrap_or_default();
         within(Duration::from_secs(5), "the job's nonce", || nonce().ends_with('\n'))?;
         let nonce = nonce();
         let socket = Nonce::parse(nonce.trim()).context("a nonce")?.socket_name(0);
         let floods = flood(&socket)?;
-        let guest = |rank: u32| {
-            let guest = Run::program(compile(program)?).words(words);
-            let guest = guest.env("ISTHMUS_JOB", nonce.trim()).env("ISTHMUS_NODE", "0");
-            guest
+        let rank_process = |rank: u32| {
+            let rank_process = Run::program(compile(program)?).words(words);
+            let rank_process = rank_process.env("ISTHMUS_JOB", nonce.trim()).env("ISTHMUS_NODE", "0");
+            rank_process
                 .env("ISTHMUS_RANK", rank.to_string())
                 .env("ISTHMUS_SIZE", "3")
                 .start()
         };
-        let guests = (0..3).map(guest).collect::<Result<Vec<Running>>>()?;
+        let ranks = (0..3).map(rank_process).collect::<Result<Vec<Running>>>()?;
         if dies {
-            let has_joined = |guest: &Running| {
-                let maps = std::fs::read_to_string(format!("/proc/{}/maps", guest.pid()));
+            let has_joined = |rank_process: &Running| {
+                let maps = std::fs::read_to_string(format!("/proc/{}/maps", rank_process.pid()));
                 maps.is_ok_and(|maps| maps.contains("/memfd:isthmus"))
             };
             within(Duration::from_secs(20), "three ranks that have joined", || {
-                guests.iter().all(has_joined)
+                ranks.iter().all(has_joined)
             })?;
-            signal(guests[1].pid(), "KILL");
+            signal(ranks[1].pid(), "KILL");
         }
-        for (rank, guest) in guests.into_iter().enumerate() {
-            let run = guest.finish()?;
+        for (rank, rank_process) in ranks.into_iter().enumerate() {
+            let run = rank_process.finish()?;
             ensure!(
                 (run.code == Some(0)) != dies,
                 "rank {rank} of {program}: {:?} {}",
@@ -224,25 +224,25 @@ fn awaited(name: &str) -> Result<(Running, std::net::SocketAddr, std::path::Path
 }
 
 /// Before a daemon has come anybody may connect to the port where it is awaited, and send what he likes.
-pub fn strangers_at_the_port_of_a_job_fill_no_memory() -> Result<()> {
+pub fn foreign_processes_at_the_port_of_a_job_fill_no_memory() -> Result<()> {
     let (running, address, go) = awaited("told")?;
-    let strangers: Vec<_> = (0..20)
+    let others: Vec<_> = (0..20)
         .map(|_| {
-            let stranger = std::net::TcpStream::connect(address);
+            let other = std::net::TcpStream::connect(address);
             std::thread::spawn(move || {
                 use std::io::Write;
                 // The length of a message and its bytes, until the head stops reading.
                 let mut packet = (60_u64 << 20).to_le_bytes().to_vec();
                 packet.resize(60 << 20, 1);
-                let _ = stranger.map(|mut stranger| {
-                    let _ = stranger.set_write_timeout(Some(Duration::from_secs(1)));
-                    stranger.write_all(&packet).map(|()| stranger)
+                let _ = other.map(|mut other| {
+                    let _ = other.set_write_timeout(Some(Duration::from_secs(1)));
+                    other.write_all(&packet).map(|()| other)
                 });
             })
         })
         .collect();
-    for stranger in strangers {
-        let _ = stranger.join();
+    for other in others {
+        let _ = other.join();
     }
     let status = std::fs::read_to_string(format!("/proc/{}/status", running.pid()))?;
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

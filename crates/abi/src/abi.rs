@@ -68,7 +68,7 @@ pub trait Abi: Limits + Sized + 'static {
     /// What a program's status says.
     fn status_in(status: &Self::Status) -> Status;
     /// Tell a program's status; what `status` leaves open stays as it is.
-    fn status_out(place: &mut Self::Status, status: &Status);
+    fn status_out(output: &mut Self::Status, status: &Status);
 
     /// A handle as an integer, as Fortran holds it.
     fn to_int(handle: Self::Handle) -> c_int;
@@ -411,16 +411,16 @@ impl Abi for Std {
     }
 
     #[inline(always)]
-    fn status_out(place: &mut StdStatus, status: &Status) {
-        place.source = status.source;
-        place.tag = status.tag;
+    fn status_out(output: &mut StdStatus, status: &Status) {
+        output.source = status.source;
+        output.tag = status.tag;
         if let Some(error) = status.error {
-            place.error = error;
+            output.error = error;
         }
         let (low, high) = split(status.bytes);
-        place.internal[0] = low;
-        place.internal[1] = high;
-        place.internal[2] = c_int::from(status.cancelled);
+        output.internal[0] = low;
+        output.internal[1] = high;
+        output.internal[2] = c_int::from(status.cancelled);
     }
 }
 
@@ -552,15 +552,15 @@ impl Abi for Mpich {
     }
 
     #[inline(always)]
-    fn status_out(place: &mut MpichStatus, status: &Status) {
-        place.source = Rank::to_mpich(status.source);
-        place.tag = Tag::to_mpich(status.tag);
+    fn status_out(output: &mut MpichStatus, status: &Status) {
+        output.source = Rank::to_mpich(status.source);
+        output.tag = Tag::to_mpich(status.tag);
         if let Some(error) = status.error {
-            place.error = ErrorCode::to_mpich(error);
+            output.error = ErrorCode::to_mpich(error);
         }
         let (low, high) = split(status.bytes);
-        place.count_low = low;
-        place.count_high_and_cancelled = high << 1 | c_int::from(status.cancelled);
+        output.count_low = low;
+        output.count_high_and_cancelled = high << 1 | c_int::from(status.cancelled);
     }
 }
 

@@ -79,10 +79,10 @@ pub fn dimensions(value: c_int, name: &str) -> Result<usize> {
     usize::try_from(value).map_err(|_| fail!(Dims, "{name}={value} is negative"))
 }
 
-/// A place for a result.
-pub struct Place<T>(NonNull<T>);
+/// An output argument.
+pub struct Output<T>(NonNull<T>);
 
-impl<T> Place<T> {
+impl<T> Output<T> {
     /// Give the result.
     #[inline(always)]
     pub fn put(&self, value: T) {
@@ -90,7 +90,7 @@ impl<T> Place<T> {
         unsafe { self.0.write(value) }
     }
 
-    /// The value at the place.
+    /// The value that is there.
     #[inline(always)]
     pub fn get(&self) -> T
     where
@@ -103,9 +103,9 @@ impl<T> Place<T> {
 
 /// Where a result goes.
 #[inline(always)]
-pub fn place<T>(pointer: *mut T, name: &str) -> Result<Place<T>> {
+pub fn output<T>(pointer: *mut T, name: &str) -> Result<Output<T>> {
     match NonNull::new(pointer) {
-        Some(place) => Ok(Place(place)),
+        Some(output) => Ok(Output(output)),
         None => Err(null(name)),
     }
 }
@@ -194,7 +194,7 @@ pub unsafe fn string<'a>(pointer: *const c_char, name: &str) -> Result<&'a CStr>
 
 /// Room for a string of at most `room` bytes, the terminating zero included.
 pub struct Text {
-    place: Place<c_char>,
+    output: Output<c_char>,
     room: usize,
 }
 
@@ -202,7 +202,7 @@ impl Text {
     /// Room at `pointer`.
     pub fn at(pointer: *mut c_char, room: usize, name: &str) -> Result<Self> {
         Ok(Self {
-            place: place(pointer, name)?,
+            output: output(pointer, name)?,
             room,
         })
     }
@@ -214,7 +214,7 @@ impl Text {
             return 0;
         };
         let length = text.len().min(most);
-        let start: *mut u8 = self.place.0.as_ptr().cast();
+        let start: *mut u8 = self.output.0.as_ptr().cast();
         // SAFETY: the caller of the C function has `room` bytes there, and `length` is less.
         unsafe {
             std::ptr::copy_nonoverlapping(text.as_ptr(), start, length);
@@ -225,22 +225,22 @@ impl Text {
 }
 
 /// Where a status goes: nowhere, if it is to be ignored.
-pub struct StatusPlace<A: Abi>(Option<Place<A::Status>>);
+pub struct StatusOutput<A: Abi>(Option<Output<A::Status>>);
 
-impl<A: Abi> From<Place<A::Status>> for StatusPlace<A> {
-    fn from(place: Place<A::Status>) -> Self {
-        Self(Some(place))
+impl<A: Abi> From<Output<A::Status>> for StatusOutput<A> {
+    fn from(output: Output<A::Status>) -> Self {
+        Self(Some(output))
     }
 }
 
-impl<A: Abi> StatusPlace<A> {
+impl<A: Abi> StatusOutput<A> {
     /// One status.
     #[inline(always)]
     pub fn at(pointer: *mut A::Status, name: &str) -> Result<Self> {
         if pointer.addr() == A::STATUS_IGNORE {
             return Ok(Self(None));
         }
-        Ok(Self(Some(place(pointer, name)?)))
+        Ok(Self(Some(output(pointer, name)?)))
     }
 
     /// An array with at least `length` entries.
@@ -255,8 +255,8 @@ impl<A: Abi> StatusPlace<A> {
     /// The one status.
     #[inline(always)]
     pub fn put(&self, status: &Status) {
-        if let Some(place) = self.entry(0) {
-            A::status_out(place, status);
+        if let Some(output) = self.entry(0) {
+            A::status_out(output, status);
         }
     }
 
@@ -264,34 +264,34 @@ impl<A: Abi> StatusPlace<A> {
     #[allow(clippy::mut_from_ref)] // It is the program's, and ours during the call.
     fn entry(&self, at: usize) -> Option<&mut A::Status> {
         // SAFETY: the program's array has an entry for each request, and `at` is the position of one.
-        self.0.as_ref().map(|place| unsafe { place.0.add(at).as_mut() })
+        self.0.as_ref().map(|output| unsafe { output.0.add(at).as_mut() })
     }
 }
 
-impl<A: Abi> Statuses for StatusPlace<A> {
+impl<A: Abi> Statuses for StatusOutput<A> {
     fn put(&self, at: usize, status: &Status) {
-        if let Some(place) = self.entry(at) {
-            A::status_out(place, status);
+        if let Some(output) = self.entry(at) {
+            A::status_out(output, status);
         }
     }
 
     fn put_error(&self, at: usize, code: i32) {
-        if let Some(place) = self.entry(at) {
-            let status = A::status_in(place);
+        if let Some(output) = self.entry(at) {
+            let status = A::status_in(output);
             let error = Some(code);
-            A::status_out(place, &Status { error, ..status });
+            A::status_out(output, &Status { error, ..status });
         }
     }
 }
 
 /// A handle that a call may change.
-pub struct HandlePlace<A: Abi>(Place<A::Handle>);
+pub struct HandleOutput<A: Abi>(Output<A::Handle>);
 
-impl<A: Abi> HandlePlace<A> {
+impl<A: Abi> HandleOutput<A> {
     /// The handle at `pointer`.
     #[inline(always)]
     pub fn at(pointer: *mut A::Handle, name: &str) -> Result<Self> {
-        Ok(Self(place(pointer, name)?))
+        Ok(Self(output(pointer, name)?))
     }
 
     /// What it is.
@@ -402,12 +402,12 @@ pub unsafe fn status<A: Abi>(pointer: *const A::Status, name: &str) -> Result<St
     Ok(A::status_in(unsafe { &*pointer }))
 }
 
-/// The place of a status that a call changes: one that is there.
-pub fn status_place<A: Abi>(pointer: *mut A::Status, name: &str) -> Result<Place<A::Status>> {
+/// A status that a call changes: one that is there.
+pub fn status_inout<A: Abi>(pointer: *mut A::Status, name: &str) -> Result<Output<A::Status>> {
     if pointer.addr() == A::STATUS_IGNORE {
         return Err(fail!(Arg, "{name} is no status"));
     }
-    place(pointer, name)
+    output(pointer, name)
 }
 
 /// An info object, or none for `MPI_INFO_NULL`.

@@ -117,17 +117,17 @@ fn predefined(keyval: c_int) -> Option<i32> {
 unsafe fn give(
     name: &'static str,
     scope: Scope,
-    place: *mut c_void,
+    output: *mut c_void,
     flag: *mut c_int,
     value: impl FnOnce() -> Result<Option<isize>>,
 ) -> c_int {
     entry::enter::<A>(name, scope, || {
-        let place = argument::place(place.cast::<isize>(), "attribute_val")?;
-        let flag = argument::place(flag, "flag")?;
+        let output = argument::output(output.cast::<isize>(), "attribute_val")?;
+        let flag = argument::output(flag, "flag")?;
         let value = value()?;
         flag.put(c_int::from(value.is_some()));
         if let Some(value) = value {
-            place.put(value);
+            output.put(value);
         }
         Ok(())
     })

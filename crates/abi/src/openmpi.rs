@@ -176,14 +176,14 @@ impl Abi for OpenMpi {
     }
 
     #[inline(always)]
-    fn status_out(place: &mut OpenMpiStatus, status: &Status) {
-        place.source = Rank::to_openmpi(status.source);
-        place.tag = Tag::to_openmpi(status.tag);
+    fn status_out(output: &mut OpenMpiStatus, status: &Status) {
+        output.source = Rank::to_openmpi(status.source);
+        output.tag = Tag::to_openmpi(status.tag);
         if let Some(error) = status.error {
-            place.error = ErrorCode::to_openmpi(error);
+            output.error = ErrorCode::to_openmpi(error);
         }
-        place.cancelled = c_int::from(status.cancelled);
-        place.bytes = status.bytes;
+        output.cancelled = c_int::from(status.cancelled);
+        output.bytes = status.bytes;
     }
 }
 

@@ -11,7 +11,7 @@ use isthmus_transfer::local::copy_range;
 use crate::control::Controls;
 use crate::elsewhere;
 use crate::error::{Result, argument, room};
-use crate::far::{Far, Place};
+use crate::far::{BlockTarget, Far};
 use crate::life::{Job, job};
 use crate::lock::ShortLock;
 use crate::section::Section;
@@ -246,9 +246,9 @@ impl<'a> Adder<'a> {
             // Up to the element that begins in the next stripe.
             let left = Controls::stripe_bytes() - at % Controls::stripe_bytes();
             let step = ((left + (1 << self.power) - 1) >> self.power).min(count - done);
-            let place = (done << self.power) as usize;
+            let offset = (done << self.power) as usize;
             // SAFETY: a part of the caller's range.
-            unsafe { (self.add)(self.sum.scale, from.add(place), to.add(place), step as usize) };
+            unsafe { (self.add)(self.sum.scale, from.add(offset), to.add(offset), step as usize) };
             done += step;
         }
     }
@@ -379,15 +379,15 @@ unsafe fn section_far(
     proc: usize,
 ) -> Result<bool> {
     let extent = elsewhere::extent("dst", &section.target(to), proc)?;
-    let place = match elsewhere::place(job, "dst", proc, &extent) {
+    let position = match elsewhere::target_of(job, "dst", proc, &extent) {
         Ok(found) => found,
         Err(error) if far.is_elsewhere(proc) => return Err(error),
         Err(_) => return Ok(false),
     };
     // SAFETY: the caller's promise.
     let scaled = unsafe { sum.scaled(&section.source(from))? };
-    let target = section.target(place.at.wrapping_add(to.wrapping_sub(extent.start)));
-    far.add(&place, &target, &scaled, sum.kind.class())?;
+    let target = section.target(position.at.wrapping_add(to.wrapping_sub(extent.start)));
+    far.add(&position, &target, &scaled, sum.kind.class())?;
     Ok(true)
 }
 
@@ -401,7 +401,7 @@ unsafe fn section_far(
 #[cold]
 #[inline(never)]
 unsafe fn pieces_far(job: &Job, far: &Far, sum: Sum, entries: &[Vector], proc: usize) -> Result<()> {
-    let add = |block: &Place, there: &Layout<'_>, here: &Layout<'_>| {
+    let add = |block: &BlockTarget, there: &Layout<'_>, here: &Layout<'_>| {
         // SAFETY: the caller's promise.
         let scaled = unsafe { sum.scaled(here)? };
         Ok(far.add(block, there, &scaled, sum.kind.class())?)

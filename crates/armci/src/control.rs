@@ -5,12 +5,12 @@
 //! `STRIPES` [`ShortLock`]s, then a counter (u64) per process that may notify this one.
 //!
 //! # Safety
-//! The block is zeroed before its place is told, and freed with all global memory, after a barrier.
+//! The block is zeroed before its address is told, and freed with all global memory, after a barrier.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use isthmus_engine::heap::{self, Place};
+use isthmus_engine::heap::{self, SharedAddress};
 
 use crate::error::{Error, Result};
 use crate::link::Link;
@@ -53,8 +53,9 @@ impl Controls {
     /// Which lock the byte at `address` of a process is under. The same for everybody, wherever they map it.
     #[inline]
     pub fn stripe_of(address: u64) -> u64 {
-        let Place(place) = heap::place_of(std::ptr::without_provenance(address as usize), 1).unwrap_or(Place(address));
-        place >> STRIPE_BITS
+        let SharedAddress(shared) = heap::shared_address_of(std::ptr::without_provenance(address as usize), 1)
+            .unwrap_or(SharedAddress(address));
+        shared >> STRIPE_BITS
     }
 
     /// Bytes of a stripe, which are under one lock.
@@ -76,7 +77,7 @@ impl Controls {
     }
 
     /// The address of [`Self::notifications`], where the target is on another node.
-    pub fn place_of_notifications(&self, target: usize, origin: usize) -> u64 {
+    pub fn address_of_notifications(&self, target: usize, origin: usize) -> u64 {
         let first = self.blocks[target].as_ptr().addr() + STRIPES * size_of::<ShortLock>();
         (first + origin * size_of::<AtomicU64>()) as u64
     }

@@ -9,7 +9,7 @@ use std::sync::{PoisonError, RwLock};
 
 /// A block, as mapped here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Block {
+pub struct MappedBlock {
     /// First byte.
     pub start: u64,
     /// Bytes.
@@ -20,14 +20,14 @@ pub struct Block {
     pub allocation: u64,
 }
 
-impl Block {
+impl MappedBlock {
     fn holds(&self, owner: usize, start: u64, end: u64) -> bool {
         self.owner == owner && start >= self.start && end <= self.start + self.length
     }
 }
 
 /// By address; they do not overlap.
-static BLOCKS: RwLock<Vec<Block>> = RwLock::new(Vec::new());
+static BLOCKS: RwLock<Vec<MappedBlock>> = RwLock::new(Vec::new());
 /// Changes whenever blocks go.
 static GENERATION: AtomicU64 = AtomicU64::new(1);
 
@@ -37,12 +37,12 @@ const REMEMBERED: usize = 8;
 #[derive(Debug, Clone, Copy)]
 struct Memory {
     generation: u64,
-    block: Block,
+    block: MappedBlock,
 }
 
 const NOTHING: Memory = Memory {
     generation: 0,
-    block: Block {
+    block: MappedBlock {
         start: 0,
         length: 0,
         owner: 0,
@@ -81,7 +81,7 @@ fn find(owner: usize, start: u64, end: u64) -> Option<Memory> {
 }
 
 /// Know these blocks.
-pub fn add(new: impl IntoIterator<Item = Block>) {
+pub fn add(new: impl IntoIterator<Item = MappedBlock>) {
     let mut blocks = BLOCKS.write().unwrap_or_else(PoisonError::into_inner);
     for block in new {
         let at = blocks.partition_point(|other| other.start < block.start);
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn only_whole_ranges_of_the_right_owner_are_known() {
-        let block = |start, length, owner, allocation| Block {
+        let block = |start, length, owner, allocation| MappedBlock {
             start,
             length,
             owner,

@@ -5,16 +5,16 @@ use std::ops::Range;
 use isthmus_engine::layout::{Layout, Span};
 
 use crate::error::{Error, Result};
-use crate::far::{self, Change, Far, Place};
+use crate::far::{self, BlockTarget, Change, Far};
 use crate::life::Job;
 use crate::section::Section;
 use crate::vector::{End, Vector};
 
-/// The place of these addresses of a process.
+/// The position of these addresses of a process in its block.
 ///
 /// # Errors
 /// No block of it has them all.
-pub fn place(job: &Job, what: &'static str, proc: usize, addresses: &Range<u64>) -> Result<Place> {
+pub fn target_of(job: &Job, what: &'static str, proc: usize, addresses: &Range<u64>) -> Result<BlockTarget> {
     far::find(job.peer(proc), addresses).ok_or(Error::Outside {
         what,
         address: addresses.start,
@@ -58,14 +58,14 @@ pub unsafe fn section(
         End::Target => ("dst", section.target(to)),
     };
     let extent = extent(what, &global, proc)?;
-    let place = place(job, what, proc, &extent)?;
-    let offset = |address: u64| place.at.wrapping_add(address.wrapping_sub(extent.start));
+    let target = target_of(job, what, proc, &extent)?;
+    let offset = |address: u64| target.at.wrapping_add(address.wrapping_sub(extent.start));
     // SAFETY: the caller's promise; a get is waited for.
     unsafe {
         match end {
-            End::Target => far.put(&place, &section.target(offset(to)), &section.source(from))?,
+            End::Target => far.put(&target, &section.target(offset(to)), &section.source(from))?,
             End::Source => {
-                far.get(&place, &section.source(offset(from)), &section.target(to))?;
+                far.get(&target, &section.source(offset(from)), &section.target(to))?;
                 far.finish(job.peer(proc))?;
             }
         }
@@ -76,7 +76,7 @@ pub unsafe fn section(
 /// The pieces of a vector call that lie in one block: offsets there, and addresses here.
 #[derive(Default)]
 struct Pieces {
-    block: Option<Place>,
+    block: Option<BlockTarget>,
     there: Vec<Span>,
     here: Vec<Span>,
 }
@@ -93,7 +93,7 @@ pub unsafe fn by_block(
     end: End,
     entries: &[Vector],
     proc: usize,
-    mut each: impl FnMut(&Place, &Layout<'_>, &Layout<'_>) -> Result<()>,
+    mut each: impl FnMut(&BlockTarget, &Layout<'_>, &Layout<'_>) -> Result<()>,
 ) -> Result<()> {
     let mut pieces = Pieces::default();
     for entry in entries {
@@ -103,7 +103,7 @@ pub unsafe fn by_block(
                 End::Target => ("dst_ptr_array", target, source),
             };
             let start = there.addr() as u64;
-            let found = place(job, what, proc, &(start..start.saturating_add(length)))?;
+            let found = target_of(job, what, proc, &(start..start.saturating_add(length)))?;
             let address = found.at;
             if !pieces.block.as_ref().is_some_and(|block| block.is_with(&found)) {
                 pieces.flush(&mut each)?;
@@ -121,7 +121,7 @@ pub unsafe fn by_block(
 }
 
 impl Pieces {
-    fn flush(&mut self, each: &mut impl FnMut(&Place, &Layout<'_>, &Layout<'_>) -> Result<()>) -> Result<()> {
+    fn flush(&mut self, each: &mut impl FnMut(&BlockTarget, &Layout<'_>, &Layout<'_>) -> Result<()>) -> Result<()> {
         let (there, here) = (std::mem::take(&mut self.there), std::mem::take(&mut self.here));
         match self.block.take() {
             Some(block) => each(&block, &Layout::Spans(&there), &Layout::Spans(&here)),
@@ -140,7 +140,7 @@ impl Pieces {
 #[cold]
 #[inline(never)]
 pub unsafe fn pieces(job: &Job, far: &Far, end: End, entries: &[Vector], proc: usize) -> Result<()> {
-    let copy = |block: &Place, there: &Layout<'_>, here: &Layout<'_>| {
+    let copy = |block: &BlockTarget, there: &Layout<'_>, here: &Layout<'_>| {
         // SAFETY: as in `section`.
         unsafe {
             match end {
@@ -176,7 +176,7 @@ pub unsafe fn change(
     ends: (*const u8, *mut u8),
     proc: usize,
 ) -> Result<()> {
-    let place = place(job, what, proc, &(at..at.saturating_add(u64::from(width))))?;
+    let target = target_of(job, what, proc, &(at..at.saturating_add(u64::from(width))))?;
     // SAFETY: the caller's promise.
-    Ok(unsafe { far.change(&place, change, width, ends) }?)
+    Ok(unsafe { far.change(&target, change, width, ends) }?)
 }

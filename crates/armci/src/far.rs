@@ -113,16 +113,16 @@ pub fn forget_all() {
     BLOCKS.write().unwrap_or_else(PoisonError::into_inner).clear();
 }
 
-/// A place in a block.
+/// A position in a block of another node.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct BlockTarget {
     plain: Arc<Target>,
     sums: Arc<Target>,
     /// Its offset in the block.
     pub at: u64,
 }
 
-impl Place {
+impl BlockTarget {
     /// Are both in one block?
     pub fn is_with(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.plain, &other.plain)
@@ -130,10 +130,10 @@ impl Place {
 }
 
 /// Where these addresses of `owner` are, if one block has them all.
-pub fn find(owner: Peer, addresses: &Range<u64>) -> Option<Place> {
+pub fn find(owner: Peer, addresses: &Range<u64>) -> Option<BlockTarget> {
     let blocks = BLOCKS.read().unwrap_or_else(PoisonError::into_inner);
     let (first, block) = blocks.get(&owner.0)?.range(..=addresses.start).next_back()?;
-    (addresses.end <= first + block.length).then(|| Place {
+    (addresses.end <= first + block.length).then(|| BlockTarget {
         plain: block.plain.clone(),
         sums: block.sums.clone(),
         at: addresses.start - first,
@@ -184,10 +184,10 @@ impl Far {
     ///
     /// # Safety
     /// The bytes must be readable.
-    pub unsafe fn put(&self, place: &Place, there: &Layout<'_>, here: &Layout<'_>) -> Result<()> {
-        self.before(place, there)?;
+    pub unsafe fn put(&self, target: &BlockTarget, there: &Layout<'_>, here: &Layout<'_>) -> Result<()> {
+        self.before(target, there)?;
         // SAFETY: the caller's promise; the bytes are copied or sent when this returns.
-        unsafe { self.flow.put(&place.plain, there, here) }
+        unsafe { self.flow.put(&target.plain, there, here) }
     }
 
     /// Get the bytes at offsets of a block, which are there after [`Self::finish`].
@@ -197,16 +197,16 @@ impl Far {
     ///
     /// # Safety
     /// The bytes of `here` must be writable until then.
-    pub unsafe fn get(&self, place: &Place, there: &Layout<'_>, here: &Layout<'_>) -> Result<()> {
-        self.before(place, there)?;
+    pub unsafe fn get(&self, target: &BlockTarget, there: &Layout<'_>, here: &Layout<'_>) -> Result<()> {
+        self.before(target, there)?;
         // SAFETY: the caller's promise.
-        unsafe { self.flow.get(&place.plain, there, here) }
+        unsafe { self.flow.get(&target.plain, there, here) }
     }
 
     /// What may overtake messages waits for them.
-    fn before(&self, place: &Place, there: &Layout<'_>) -> Result<()> {
+    fn before(&self, target: &BlockTarget, there: &Layout<'_>) -> Result<()> {
         match *there {
-            Layout::Contiguous(span) if rma::overtakes(span.length) => self.flow.flush(|| place.plain.peer()),
+            Layout::Contiguous(span) if rma::overtakes(span.length) => self.flow.flush(|| target.plain.peer()),
             _ => Ok(()),
         }
     }
@@ -234,15 +234,21 @@ impl Far {
     ///
     /// # Errors
     /// Its owner has failed.
-    pub fn add(&self, place: &Place, there: &Layout<'_>, elements: &[u8], (class, width): (Class, u64)) -> Result<()> {
+    pub fn add(
+        &self,
+        target: &BlockTarget,
+        there: &Layout<'_>,
+        elements: &[u8],
+        (class, width): (Class, u64),
+    ) -> Result<()> {
         let combine = Combine::of(class, width as u32, Operator::Sum);
         let combine = combine.unwrap_or_else(|| unreachable!("all types of ARMCI can be added"));
         let here = Layout::local(elements.as_ptr(), elements.len() as u64);
         // SAFETY: the elements are borrowed, and added or copied when this returns.
-        unsafe { self.flow.accumulate(&place.sums, there, &here, combine) }
+        unsafe { self.flow.accumulate(&target.sums, there, &here, combine) }
     }
 
-    /// Change the number of `width` bytes (4 or 8) at a place by the operand; what was there goes to `result`, unless that is null, and is
+    /// Change the number of `width` bytes (4 or 8) at a position by the operand; what was there goes to `result`, unless that is null, and is
     /// there when this returns.
     ///
     /// # Errors
@@ -252,7 +258,7 @@ impl Far {
     /// The operand must be readable, and `result` writable or null, for as many bytes.
     pub unsafe fn change(
         &self,
-        place: &Place,
+        target: &BlockTarget,
         change: Change,
         width: u32,
         (operand, result): (*const u8, *mut u8),
@@ -264,13 +270,13 @@ impl Far {
         let combine = Combine::of(Class::Signed, width, operator);
         let combine = combine.unwrap_or_else(|| unreachable!("numbers have 4 or 8 bytes"));
         // SAFETY: the operand is copied, and the result waited for.
-        unsafe { self.flow.fetch_op(&place.plain, place.at, operand, result, combine) }?;
+        unsafe { self.flow.fetch_op(&target.plain, target.at, operand, result, combine) }?;
         match result.is_null() {
             true => {
                 rma::send_kept();
                 Ok(())
             }
-            false => self.finish(place.plain.peer()),
+            false => self.finish(target.plain.peer()),
         }
     }
 }

@@ -5,11 +5,11 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
-use isthmus_engine::heap::{self, Place};
+use isthmus_engine::heap::{self, SharedAddress};
 use isthmus_engine::rma::{self, RegionKey};
 use isthmus_engine::{Peer, symmetric};
 
-use crate::directory::{self, Block};
+use crate::directory::{self, MappedBlock};
 use crate::error::{Error, Result, argument};
 use crate::far::{self, Keys};
 use crate::group::Group;
@@ -57,14 +57,14 @@ pub fn exchange(link: &Link<'_>, bytes: u64) -> Result<(u64, Vec<Shown>)> {
             Err(error) => (Err(()), error.to_string()),
         },
     };
-    let place = match taken {
+    let shared = match taken {
         Err(()) => REFUSED,
         Ok(None) => NOTHING,
-        Ok(Some(address)) => heap::place_of(address.as_ptr(), bytes).map_or(REFUSED, |place| place.0),
+        Ok(Some(address)) => heap::shared_address_of(address.as_ptr(), bytes).map_or(REFUSED, |shared| shared.0),
     };
     let mut keys = None;
-    let mut told = Told {
-        place,
+    let mut told = BlockInfo {
+        shared,
         length: bytes,
         address: 0,
         keys: [RegionKey::NONE; 2],
@@ -76,7 +76,7 @@ pub fn exchange(link: &Link<'_>, bytes: u64) -> Result<(u64, Vec<Shown>)> {
                 told.keys = registered;
                 keys = Some(registered);
             }
-            Err(_) => told.place = REFUSED,
+            Err(_) => told.shared = REFUSED,
         }
     }
     let give_back = || {
@@ -93,7 +93,7 @@ pub fn exchange(link: &Link<'_>, bytes: u64) -> Result<(u64, Vec<Shown>)> {
     })?;
     let allocation = ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
     let members = all.chunks_exact(told.bytes().len()).enumerate();
-    let shown = members.map(|(member, told)| shown(link.peer(member), Told::of(told)?, allocation));
+    let shown = members.map(|(member, told)| shown(link.peer(member), BlockInfo::of(told)?, allocation));
     let Some(shown) = shown.collect::<Option<Vec<Shown>>>() else {
         far::forget(allocation);
         give_back();
@@ -110,18 +110,18 @@ pub fn exchange(link: &Link<'_>, bytes: u64) -> Result<(u64, Vec<Shown>)> {
     Ok((allocation, shown))
 }
 
-/// What a member tells of its block: where all of its node find it, and its address and keys for others.
+/// A block as its owner announces it: where all of its node find it, and its address and keys for others.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct Told {
-    place: u64,
+struct BlockInfo {
+    shared: u64,
     length: u64,
     /// From here on not told in a job on one node.
     address: u64,
     keys: Keys,
 }
 
-impl Told {
+impl BlockInfo {
     /// As it is sent.
     fn bytes(&self) -> &[u8] {
         let length = match far::is_on() {
@@ -135,7 +135,7 @@ impl Told {
     /// As it came. `None`: it is too long.
     fn of(bytes: &[u8]) -> Option<Self> {
         let mut told = Self {
-            place: 0,
+            shared: 0,
             length: 0,
             address: 0,
             keys: [RegionKey::NONE; 2],
@@ -151,13 +151,13 @@ impl Told {
 }
 
 /// What a member told. `None`: it has no memory, or what it told makes no sense.
-fn shown(member: Peer, told: Told, allocation: u64) -> Option<Shown> {
+fn shown(member: Peer, told: BlockInfo, allocation: u64) -> Option<Shown> {
     let length = told.length;
-    let address = match told.place {
+    let address = match told.shared {
         REFUSED => return None,
         NOTHING => std::ptr::null_mut(),
         _ if symmetric::is_elsewhere(member) => std::ptr::without_provenance_mut(told.address as usize),
-        place => heap::address_of(Place(place), length)?.as_ptr(),
+        shared => heap::address_of(SharedAddress(shared), length)?.as_ptr(),
     };
     if !address.is_null() && far::is_on() {
         let start = address.addr() as u64;
@@ -181,7 +181,7 @@ pub fn allocate(group: &Group, bytes: u64) -> Result<Vec<Shown>> {
         .enumerate()
         .filter(|(member, block)| !block.address.is_null() && is_here(*member));
     for (member, block) in blocks_here {
-        blocks.push(Block {
+        blocks.push(MappedBlock {
             start: block.address.addr() as u64,
             length: block.length,
             owner: if std::ptr::eq(group, &raw const **world) {
@@ -209,7 +209,7 @@ pub fn free(group: &Group, address: *mut u8) -> Result<()> {
     };
     let mine = match address.is_null() {
         true => NOTHING,
-        false => heap::place_of(address, 1).map_or(REFUSED, |place| place.0),
+        false => heap::shared_address_of(address, 1).map_or(REFUSED, |shared| shared.0),
     };
     job()?.fence(None)?;
     let mut told = [0; 16];
@@ -220,14 +220,14 @@ pub fn free(group: &Group, address: *mut u8) -> Result<()> {
     let mut allocation = None;
     for (member, told) in all.chunks_exact(16).enumerate() {
         let number = |at: usize| u64::from_ne_bytes(told[at..at + 8].try_into().unwrap_or_default());
-        let (place, there) = (number(0), number(8));
-        if place == NOTHING {
+        let (shared, there) = (number(0), number(8));
+        if shared == NOTHING {
             continue;
         }
         let found = match symmetric::is_elsewhere(group.peer(member)) {
             true => far::allocation_at(group.peer(member), there),
             false => {
-                let start = heap::address_of(Place(place), 1).map_or(0, |start| start.as_ptr().addr() as u64);
+                let start = heap::address_of(SharedAddress(shared), 1).map_or(0, |start| start.as_ptr().addr() as u64);
                 directory::allocation_at(start)
             }
         };
@@ -276,7 +276,7 @@ pub fn know(start: u64, length: u64, owner: usize, keys: Option<Keys>) -> Result
         far::learn(job.peer(owner), start, length, allocation, keys)?;
     }
     if job.far(owner).is_none() && directory::allocation_at(start).is_none() {
-        directory::add([Block {
+        directory::add([MappedBlock {
             start,
             length,
             owner,

@@ -17,7 +17,7 @@ pub fn notify(proc: i32) -> Result<i32> {
     let job = job()?;
     let target = job.process(proc)?;
     if let Some(far) = job.far(target) {
-        let (one, counter) = (1_u64, job.controls.place_of_notifications(target, job.me));
+        let (one, counter) = (1_u64, job.controls.address_of_notifications(target, job.me));
         let ends = ((&raw const one).cast(), std::ptr::null_mut());
         // SAFETY: the operand is ours.
         unsafe { elsewhere::change(job, far, Change::Add, ("proc", counter, 8), ends, target) }?;

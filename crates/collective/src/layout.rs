@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use isthmus_engine::{Level, Place};
+use isthmus_engine::{Level, Locality};
 
 /// The units that split ranks up, from the largest kind on.
 const LEVELS: [Level; 4] = [Level::Machine, Level::Package, Level::Numa, Level::L3];
 
-/// The places of all ranks of a group. In each process and communicator at most 28 bytes for each of them: 8 for nodes, 8 for units of
+/// The localities of all ranks of a group. In each process and communicator at most 28 bytes for each of them: 8 for nodes, 8 for units of
 /// another kind, 4 for each kind that splits units up; and 4 for each unit.
 #[derive(Debug, Clone)]
 pub struct Layout {
@@ -33,16 +33,16 @@ struct Units {
 }
 
 impl Units {
-    fn new(places: &[Place], level: Level) -> Self {
+    fn new(localities: &[Locality], level: Level) -> Self {
         let mut known: Vec<Option<u16>> = Vec::new();
-        let number = |place: &Place| {
-            let unit = place.unit(level);
+        let number = |locality: &Locality| {
+            let unit = locality.unit(level);
             known.iter().position(|other| *other == unit).unwrap_or_else(|| {
                 known.push(unit);
                 known.len() - 1
             }) as u32
         };
-        let of: Box<[u32]> = places.iter().map(number).collect();
+        let of: Box<[u32]> = localities.iter().map(number).collect();
         let mut ends = vec![0; known.len()];
         of.iter().for_each(|unit| ends[*unit as usize] += 1);
         let mut end = 0;
@@ -50,7 +50,7 @@ impl Units {
             end += *count;
             *count = end;
         }
-        let mut ranks: Box<[u32]> = (0..places.len() as u32).collect();
+        let mut ranks: Box<[u32]> = (0..localities.len() as u32).collect();
         // The sort is stable.
         ranks.sort_by_key(|rank| of[*rank as usize]);
         Self {
@@ -81,26 +81,26 @@ impl Units {
 }
 
 /// The units of this kind, if all ranks are in one, and there is something to follow in them.
-fn structure(places: &[Place], level: Level) -> Option<Units> {
-    let are_known = places.iter().all(|place| place.unit(level).is_some());
+fn structure(localities: &[Locality], level: Level) -> Option<Units> {
+    let are_known = localities.iter().all(|locality| locality.unit(level).is_some());
     are_known
-        .then(|| Units::new(places, level))
+        .then(|| Units::new(localities, level))
         .filter(Units::have_structure)
 }
 
 /// The first rank in the same units as a rank, for each kind that splits units up.
-fn leaders(places: &[Place]) -> Box<[Box<[u32]>]> {
+fn leaders(localities: &[Locality]) -> Box<[Box<[u32]>]> {
     let mut leaders: Vec<Box<[u32]>> = Vec::new();
     for depth in 1..=LEVELS.len() {
         let mut first = HashMap::new();
-        let leader = |(rank, place): (usize, &Place)| {
+        let leader = |(rank, locality): (usize, &Locality)| {
             let mut units = [None; LEVELS.len()];
             for (unit, level) in units.iter_mut().zip(&LEVELS[..depth]) {
-                *unit = place.unit(*level);
+                *unit = locality.unit(*level);
             }
             *first.entry(units).or_insert(rank as u32)
         };
-        let of_kind: Box<[u32]> = places.iter().enumerate().map(leader).collect();
+        let of_kind: Box<[u32]> = localities.iter().enumerate().map(leader).collect();
         let splits = match leaders.last() {
             Some(larger) => of_kind != *larger,
             None => of_kind.iter().any(|leader| *leader != 0),
@@ -112,23 +112,23 @@ fn leaders(places: &[Place]) -> Box<[Box<[u32]>]> {
     leaders.into()
 }
 
-/// The place of the root among the ranks of a node, or the first.
-fn place_of(ranks: &[u32], root: Option<usize>) -> usize {
+/// The index of the root among the ranks of a node, or the first.
+fn index_of_root(ranks: &[u32], root: Option<usize>) -> usize {
     ranks.iter().position(|rank| Some(*rank as usize) == root).unwrap_or(0)
 }
 
 impl Layout {
-    /// Of ranks at these places.
-    pub fn new(places: &[Place]) -> Self {
-        let nodes = Units::new(places, Level::Machine);
+    /// Of ranks at these localities.
+    pub fn new(localities: &[Locality]) -> Self {
+        let nodes = Units::new(localities, Level::Machine);
         let found = LEVELS
             .into_iter()
-            .find_map(|level| structure(places, level).map(|units| (level, units)));
+            .find_map(|level| structure(localities, level).map(|units| (level, units)));
         Self {
             has_structure: found.is_some(),
             units: found.and_then(|(level, units)| (level != Level::Machine).then_some(units)),
             is_in_order: nodes.of.is_sorted(),
-            leaders: leaders(places),
+            leaders: leaders(localities),
             nodes,
         }
     }
@@ -148,7 +148,7 @@ impl Layout {
         self.nodes.ranks.iter().map(|rank| *rank as usize)
     }
 
-    /// The place among these of the first rank of a node.
+    /// The index among these of the first rank of a node.
     pub fn start_of(&self, node: usize) -> usize {
         self.nodes.start(node)
     }
@@ -160,12 +160,12 @@ impl Layout {
 
     /// A rank for each node: the first, but `root` for its own.
     pub fn leaders(&self, root: Option<usize>) -> Vec<u32> {
-        self.nodes().map(|ranks| ranks[place_of(ranks, root)]).collect()
+        self.nodes().map(|ranks| ranks[index_of_root(ranks, root)]).collect()
     }
 
-    /// The place of the leader of a rank's node among that node's ranks.
-    pub fn place_of_leader(&self, rank: usize, root: Option<usize>) -> usize {
-        place_of(self.node(self.node_of(rank)), root)
+    /// The index of the leader of a rank's node among that node's ranks.
+    pub fn index_of_leader(&self, rank: usize, root: Option<usize>) -> usize {
+        index_of_root(self.node(self.node_of(rank)), root)
     }
 
     /// Are all ranks of a node before those of the next?
@@ -222,7 +222,7 @@ mod tests {
 
     fn layout(text: &str, ranks: usize) -> Layout {
         let machine = MadeUp::parse(text).expect("a machine");
-        Layout::new(&(0..ranks).map(|rank| machine.place(rank)).collect::<Vec<_>>())
+        Layout::new(&(0..ranks).map(|rank| machine.locality(rank)).collect::<Vec<_>>())
     }
 
     #[test]
@@ -240,7 +240,7 @@ mod tests {
                         assert_eq!(at, root, "{text}: {rank} of {ranks} hangs on nothing");
                     }
                     for level in LEVELS {
-                        let unit = |rank: usize| machine.place(rank).unit(level);
+                        let unit = |rank: usize| machine.locality(rank).unit(level);
                         let mut entered: Vec<_> = (0..ranks)
                             .filter_map(|rank| Some((unit(rank), unit(layout.parent(rank, root)?))))
                             .filter(|(to, from)| to != from)

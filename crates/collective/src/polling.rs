@@ -38,7 +38,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "polled by another executor")]
-    fn strangers_have_no_token() {
+    fn foreign_threads_have_no_token() {
         token(&mut Context::from_waker(Waker::noop()));
     }
 }

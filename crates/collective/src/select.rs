@@ -1,7 +1,8 @@
 //! Which algorithm does a collective call: a pure function of what all ranks agree on.
 //!
 //! Each collective has a list of algorithms, with what each needs, and a list of rules: the first rule that fits a call and
-//! has an algorithm that can run there names the algorithm (`table`). Users' rules (`overrides`) precede these. `isthmus info --collectives` prints both lists, and what follows from them.
+//! has an algorithm that can run there names the algorithm (`table`). Rules for few numbers of ranks (`profile`), which are data, precede these, and
+//! users' rules (`overrides`) precede both. `isthmus info --collectives` prints both lists, and what follows from them.
 //!
 //! A [`Case`] holds nothing that only one rank knows: all ranks choose alike without asking one another. And where a reduction
 //! is not exact, what is chosen for a number of ranks, of bytes, and a type combines in the same [`Order`] whether there is
@@ -10,6 +11,7 @@
 mod case;
 mod explain;
 mod overrides;
+mod profile;
 mod table;
 
 use crate::error::Result;
@@ -83,6 +85,15 @@ pub struct Rule {
     pub why: &'static str,
 }
 
+/// An algorithm for a call.
+#[derive(Debug, Clone, Copy)]
+pub struct Chosen {
+    /// Which of the collective's.
+    pub algorithm: usize,
+    /// Why.
+    pub why: &'static str,
+}
+
 /// The lists of one collective.
 #[derive(Debug)]
 pub struct Collective {
@@ -129,11 +140,21 @@ impl Collective {
         Ok(self.chosen(case).algorithm)
     }
 
-    /// The first rule that fits a call.
+    /// What the first rule says that fits a call, of the profile or the table.
     #[inline]
-    pub fn chosen(&self, case: &Case) -> &Rule {
+    pub fn chosen(&self, case: &Case) -> Chosen {
+        if let Some(rule) = profile::rules().fitting(self, case) {
+            return Chosen {
+                algorithm: rule.algorithm,
+                why: profile::WHY,
+            };
+        }
         let rule = self.rules.iter().find(|rule| self.fits(rule, case));
-        rule.expect("the last rules fit everything")
+        let rule = rule.expect("the last rules fit everything");
+        Chosen {
+            algorithm: rule.algorithm,
+            why: rule.why,
+        }
     }
 
     #[inline]

@@ -67,7 +67,7 @@ pub fn largest_element(ranks: usize) -> usize {
 #[derive(Debug, Default)]
 pub(crate) struct Control {
     /// Calls before there was a board: the same on every rank.
-    early: AtomicU32,
+    calls_before: AtomicU32,
     /// `None` inside: there is no memory for it.
     board: OnceLock<Option<Agreed>>,
     /// Calls since: the same on every rank.
@@ -197,7 +197,7 @@ pub fn begin(team: &Team) -> Result<Option<Access<'_>>> {
 #[cold]
 fn warm_up(team: &Team) -> Result<()> {
     let control = &team.shared;
-    if team.is_inter() || control.early.fetch_add(1, Ordering::Relaxed) + 1 != WARM_UP {
+    if team.is_inter() || control.calls_before.fetch_add(1, Ordering::Relaxed) + 1 != WARM_UP {
         return Ok(());
     }
     let members: Vec<usize> = match control.layout(team) {
@@ -214,10 +214,10 @@ fn warm_up(team: &Team) -> Result<()> {
         if is_for_all && board.is_some() && control.layout(team).is_none() {
             // All have come, so all find the same.
             let mut inside = enter();
-            let place = |member| inside.place_of(team.peer(member)?);
-            let places: Option<Vec<_>> = (0..team.size()).map(place).collect();
-            if let Some(places) = places {
-                let _ = control.found.set(Layout::new(&places));
+            let locality = |member| inside.locality_of(team.peer(member)?);
+            let localities: Option<Vec<_>> = (0..team.size()).map(locality).collect();
+            if let Some(localities) = localities {
+                let _ = control.found.set(Layout::new(&localities));
             }
         }
         // Calls follow each other, so nobody else does this.

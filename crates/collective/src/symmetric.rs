@@ -136,7 +136,7 @@ impl<'a> Group<'a> {
         self.board.round(Terms::new(self.caller, argument), words, data)
     }
 
-    /// As [`meet`](Self::meet), but with a root, and wait for these only.
+    /// As [`enter_round`](Self::enter_round), but with a root, and wait for these only.
     fn round_with(
         &self,
         argument: (&'static str, u64),

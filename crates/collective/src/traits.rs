@@ -53,6 +53,22 @@ impl Traits {
         (Self::FAIR_COPIES, "single copies that are cheap beyond the caches"),
     ];
 
+    /// What users call those that tell machines and jobs apart.
+    pub(crate) const CALLED: [(Self, &'static str); 7] = [
+        (Self::BOARD, "board"),
+        (Self::IDLE_CPUS, "idle_cpus"),
+        (Self::PLACES, "places"),
+        (Self::NODES, "nodes"),
+        (Self::SINGLE_COPIES, "single_copies"),
+        (Self::CHEAP_COPIES, "cheap_copies"),
+        (Self::FAIR_COPIES, "fair_copies"),
+    ];
+
+    /// The one of that name.
+    pub(crate) fn called(name: &str) -> Option<Self> {
+        Self::CALLED.iter().find(|(_, one)| *one == name).map(|(one, _)| *one)
+    }
+
     /// All sets there are.
     #[cfg(test)]
     pub fn sets() -> impl Iterator<Item = Self> {

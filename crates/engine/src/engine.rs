@@ -285,8 +285,8 @@ impl Engine {
     }
 
     /// Has something happened since the last call that a thread may wait for?
-    pub fn take_news(&mut self) -> bool {
-        std::mem::take(&mut self.ops.news)
+    pub fn take_events(&mut self) -> bool {
+        std::mem::take(&mut self.ops.has_events)
     }
 
     /// End the job: see [`crate::abort`].

@@ -8,14 +8,16 @@
 //! with several threads [`enter`], for as long as the thread inside stays.
 #![allow(unsafe_code)] // The engine reads and writes user buffers and shared memory; each site argues its case.
 
+#[cfg(any(test, fuzzing))]
+pub mod adversarial_peer;
 mod channel;
 pub mod counters;
+mod data_path;
 mod engine;
 mod error;
 mod exit_hooks;
 mod fault;
-#[cfg(any(test, fuzzing))]
-pub mod hostile;
+mod learning;
 pub mod limits;
 mod matching;
 mod membership;
@@ -30,7 +32,6 @@ pub mod tunables;
 mod types;
 pub mod warning;
 mod watches;
-mod way;
 
 use engine::{ENGINE, Engine};
 use matching::queues::{Key, Pattern};
@@ -56,10 +57,10 @@ pub use protocol::choice::protocols;
 pub use channel::network::version as version_between_nodes;
 pub use error::{Error, Result};
 pub use isthmus_os::stdio::write_c_output_by_lines;
-pub use isthmus_os::topology::{Level, MadeUp, Place};
+pub use isthmus_os::topology::{Level, Locality, MadeUp};
 pub use isthmus_transfer::copy::copy;
 pub use membership::failures::fault_events;
-pub use membership::place::{declared, hardware, here};
+pub use membership::locality::{declared, hardware, own_locality};
 pub use membership::pmi::abort_by_launcher;
 pub use memory::staging::{LONGEST, Staged, copy_for_others, copy_from_others, copy_past_caches};
 pub use progress::gate::{Entered, Guarded, allow_threads, allows_threads, enter};
@@ -73,7 +74,7 @@ pub use watches::Watch;
 
 /// How places of bytes are told: see [`Scattered::with_layout`].
 pub mod layout {
-    pub use crate::memory::buffer::Told;
+    pub use crate::memory::buffer::PieceVisitor;
     pub use isthmus_transfer::{Layout, Level, Span};
 }
 
@@ -227,7 +228,7 @@ impl Entered {
     /// Not an `Arrival`, which would be put together on the stack and then read as a whole: that waits for all stores before it, also
     /// for the one into a ring, whose line the peer holds (half of a sender's time in a window of 8 bytes).
     #[inline]
-    pub fn over(&mut self, context: ContextId, source: i32, tag: i32) -> OpId {
+    pub fn completed(&mut self, context: ContextId, source: i32, tag: i32) -> OpId {
         let ops = &mut self.engine().ops;
         let index = ops
             .allocate(ops::Stage::Complete, Buffer::NOWHERE, 0)
@@ -239,7 +240,7 @@ impl Entered {
             arrival: Arrival { source, tag, bytes: 0 },
             ..Outcome::default()
         };
-        ops.news = true;
+        ops.has_events = true;
         ops.id(index)
     }
 
@@ -441,7 +442,7 @@ impl Entered {
     /// Something has changed that other threads may wait for, other than by an operation of the engine or a message.
     #[inline]
     pub fn notice(&mut self) {
-        self.engine().ops.news = true;
+        self.engine().ops.has_events = true;
     }
 
     /// The doorbells of all ranks, to be rung from outside.

@@ -60,8 +60,9 @@ limits! {
     TRIALS: u32 = 3, "times", "Zen 5", "0007", "Transfers by each way before the first comparison.";
     RETRY: u32 = 512, "times", "Zen 5", "0007", "After so many transfers a slower way is tried again.";
     FIRST_RETRY: u32 = 32, "times", "Zen 5", "0007", "The same at first, since the first transfers also pay for memory that nobody has touched; twice as many each time.";
-    TRIED_AGAIN: u64 = 8, "times", "Zen 4", "0007", "A slower way is tried in so many transfers in a row at most; fewer, the more it costs.";
-    NOT_TRIED_AGAIN: u64 = 16, "times", "Zen 4", "0007", "A way that is slower by more than this factor is not tried again.";
+    TRIED_AGAIN: u32 = 8, "times", "Zen 4", "0007", "A slower way is tried in so many transfers in a row at most; fewer, the more it costs.";
+    NOT_TRIED_AGAIN: u32 = 16, "times", "Zen 4", "0007", "A way that is slower by more than this factor is not tried again.";
+    PATH_COST_RISES: u32 = 8, "times", "Zen 5", "0007", "What is learned of a way rises by one part in so many of what a slower transfer took longer.";
     LEARNED_CLASSES: usize = 20, "times", "-", "0007", "Size classes, by powers of two, that are learned apart.";
     ASKED_CLASSES: usize = 12, "times", "-", "0009", "Of these so many have room beside a ring's credit for the instructions that the receiver asks for.";
     TIMED_WHOLE_FROM: u64 = 16 << 10, "bytes", "Zen 4", "0009", "From this length on a message through the ring is timed as a whole; of shorter ones both copies of the first record are.";
@@ -117,13 +118,14 @@ limits! {
     STAGED_SMALLEST: u64 = 1 << 20, "bytes", "-", "0009", "The smallest staging ring that will do: three of the longest pieces, and some.";
     STAGED_LARGEST: u64 = 64 << 20, "bytes", "-", "0009", "More is never of use.";
     CHOSEN_FROM: usize = 1 << 10, "bytes", "Zen 4", "0009", "Copies to others that are shorter are not worth a choice of instructions.";
-    STRINGS_FROM: usize = 64 << 10, "bytes", "Zen 4", "0009", "From this length on ranks that share CPUs copy to others by strings.";
-    STRINGS_TRIED_FROM: usize = 16 << 10, "bytes", "Zen 4", "0009", "From this length on copies by strings are tried.";
+    REP_MOVSB_FROM: usize = 64 << 10, "bytes", "Zen 4", "0009", "From this length on ranks that share CPUs copy to others by `rep movsb`.";
+    REP_MOVSB_TRIED_FROM: usize = 16 << 10, "bytes", "Zen 4", "0009", "From this length on copies by `rep movsb` are tried.";
     COPIES_TIMED: u32 = 16, "times", "Zen 4", "0009", "One copy to others in so many is timed,";
     COPIES_TRIED: u32 = 32, "times", "Zen 4", "0009", "and one timed copy in so many tries other instructions.";
     COPIES_TIMED_FIRST: u32 = 12, "times", "Zen 4", "0009", "Copies that are timed at first.";
-    PAST_CACHES_READER: u32 = 150, "ns", "Zen 4", "0009", "What the reader pays for stores past the caches, once,";
-    PAST_CACHES_READER_LINE: u32 = 3, "ns", "Zen 4", "0009", "and for each 64 bytes.";
+    COPY_COST_RISES: u32 = 4, "times", "Zen 4", "0009", "What is learned of copies to others, and of long one-sided operations, rises by one part in so many of what a slower one took longer.";
+    PAST_CACHES_READER: u64 = 150, "ns", "Zen 4", "0009", "What the reader pays for stores past the caches, once,";
+    PAST_CACHES_READER_LINE: u64 = 3, "ns", "Zen 4", "0009", "and for each 64 bytes.";
     PAST_CACHES_FROM: u64 = 1 << 20, "bytes", "-", "-", "No shorter message is stored past the caches: no last cache is so small that a quarter of it is less.";
     BESIDE: u64 = 192, "bytes", "-", "-", "Bytes behind each descriptor, for a copy of a message as short as that.";
     ROOMY: u64 = 4 << 10, "bytes", "-", "-", "The same of some descriptors, since synchronous sends are announced, however short;";
@@ -161,7 +163,7 @@ limits! {
     LONG_PERIOD: u32 = 64, "times", "Zen 4", "0070", "Of so many long operations";
     LONG_TRIED: u32 = 3, "times", "Zen 4", "0070", "each way does so many, whatever was learned,";
     LONG_SELDOM: u32 = 8 * LONG_PERIOD, "times", "Zen 4", "0070", "and of so many the way that costs more than twice as much as the other.";
-    LONG_FIRST: u32 = 8, "times", "Zen 4", "0070", "At first the ways are taken in turn, so many times.";
+    LONG_FIRST: u32 = 4, "times", "Zen 4", "0070", "At first each way is taken so many times.";
     LONG_SPEEDS_UP: u64 = 3, "times", "Zen 4", "0070", "By the target, an operation will take so many times less once there are all bounce buffers.";
 
     // Accumulates, and operations on other nodes.

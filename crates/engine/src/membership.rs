@@ -3,7 +3,7 @@
 //! Owns boot and the connection to the launcher, the places of ranks on the machine, process failures, revocation, agreement, and
 //! calls that a rank could not do its part of. It knows nothing of protocols.
 //!
-//! Offers: [`boot`], [`own`] (this process in its job), [`launcher`] (the connection to it), [`control`] (what launcher and ranks tell each other), [`job`] (the job's memory), [`place`], [`failures`],
+//! Offers: [`boot`], [`own`] (this process in its job), [`launcher`] (the connection to it), [`control`] (what launcher and ranks tell each other), [`job`] (the job's memory), [`locality`], [`failures`],
 //! [`consensus`], [`failed_calls`].
 
 pub(crate) mod boot;
@@ -13,8 +13,8 @@ pub(crate) mod failed_calls;
 pub(crate) mod failures;
 pub mod job;
 pub(crate) mod launcher;
+pub(crate) mod locality;
 pub(crate) mod own;
-pub(crate) mod place;
 pub(crate) mod pmi;
 
 use std::collections::{HashMap, VecDeque};

@@ -7,9 +7,9 @@ use std::time::Duration;
 use isthmus_shm::Offset;
 use isthmus_transfer::copy::Copying;
 
+use crate::data_path::{CostSample, DataPath};
 use crate::memory::buffer::Buffer;
 use crate::types::{Arrival, ContextId, OpId, Outcome};
-use crate::way::{Effort, Way};
 use crate::{Error, Result};
 
 const INDEX_BITS: u32 = 19;
@@ -78,16 +78,16 @@ pub struct Op {
     /// Receives: bytes that come in pieces before the message is whole; more than fit if it is truncated.
     pub wire: u64,
     /// Receives of announced messages, if there is something to learn from them: what they cost.
-    pub effort: Option<Effort>,
+    pub sample: Option<CostSample>,
     /// If the message does not lie in a row at one end: when it began.
     pub began: Option<Duration>,
     /// The way that was chosen. The time of the rest counts for one that fails, too.
-    pub way: Way,
+    pub path: DataPath,
     /// Announced sends: the descriptor.
     pub descriptor: Option<Offset>,
 }
 
-const _: () = assert!(offset_of!(Op, buffer) == 64 && offset_of!(Op, effort) == 128 && size_of::<Op>() == 192);
+const _: () = assert!(offset_of!(Op, buffer) == 64 && offset_of!(Op, sample) == 128 && size_of::<Op>() == 192);
 
 /// All operations of the process.
 #[derive(Debug, Default)]
@@ -95,7 +95,7 @@ pub struct Ops {
     slots: Vec<Op>,
     free: Vec<u32>,
     /// Something has happened that a thread may wait for, since those were looked after who do.
-    pub news: bool,
+    pub has_events: bool,
 }
 
 impl Ops {
@@ -128,9 +128,9 @@ impl Ops {
             buffer: Buffer::NOWHERE,
             length: 0,
             wire: 0,
-            effort: None,
+            sample: None,
             began: None,
-            way: Way::Ring(Copying::Vector),
+            path: DataPath::Ring(Copying::Vector),
             context: ContextId(0),
             from: None,
             tag: None,
@@ -197,7 +197,7 @@ impl Ops {
     pub fn complete_as_is(&mut self, index: u32) {
         let op = &mut self.slots[index as usize];
         op.stage = Stage::Complete;
-        self.news = true;
+        self.has_events = true;
         if op.owner == Owner::Nobody {
             self.release(index);
         }

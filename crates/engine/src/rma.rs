@@ -9,7 +9,7 @@
 //! |---|---|
 //! | from [`crate::heap`] | loads and stores: every process of the job maps it |
 //! | the calling process's own | loads and stores |
-//! | any other, while its process waits inside the library | questions in shared memory, which that process answers (`mailbox.rs`) |
+//! | any other, while its process waits inside the library | requests in shared memory, which that process answers (`mailbox.rs`) |
 //! | any other | single copies by the kernel ([`isthmus_transfer`]) |
 //! | any other, where these are refused | messages, which the target's progress serves |
 //! | any on another node | long puts and gets by the network's RMA where it has some (`direct.rs`), else the same messages |

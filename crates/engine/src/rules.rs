@@ -29,7 +29,7 @@ rules! {
     AtWork = "at_work", "Where ranks share CPUs, how long a rank looks before it gives its own away goes by whether the awaited ones have theirs (0020).";
     Cells = "cells", "Messages are answered in the memory that they came in (0007).";
     SharedStaging = "shared_staging", "Where ranks share CPUs, all rings together have a quarter of the last cache (0009).";
-    Strings = "strings", "Where ranks share CPUs, long copies to others are by strings (0023, 0025).";
+    RepMovsb = "rep_movsb", "Where ranks share CPUs, long copies to others are by `rep movsb` (0023, 0025).";
     LongEager = "long_eager", "Where ranks share CPUs, messages of up to half a ring go at once (0007).";
     Blocks = "blocks", "Where ranks share CPUs, messages of 32 KiB and more that go at once lie in blocks that change hands (0007).";
     Floods = "floods", "What all ranks take in a collective is stored past the caches if it is as much as they hold (0007).";

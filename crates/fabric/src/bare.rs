@@ -53,12 +53,12 @@ impl Bare {
         self.endpoint.provider()
     }
 
-    /// As [`Endpoint::reach`].
+    /// As [`Endpoint::resolve`].
     ///
     /// # Errors
     /// If it is no name of this provider's.
-    pub fn reach(&mut self, name: &[u8]) -> Result<Destination> {
-        self.endpoint.reach(name)
+    pub fn resolve(&mut self, name: &[u8]) -> Result<Destination> {
+        self.endpoint.resolve(name)
     }
 
     /// Sends that are over.
@@ -176,7 +176,7 @@ mod tests {
             (one, other) => return eprintln!("not run: {:?} {:?}", one.err(), other.err()),
         };
         const LENGTH: usize = 300_000;
-        let there = one.reach(other.name()).expect("a name");
+        let there = one.resolve(other.name()).expect("a name");
         let from: Vec<u8> = (0..LENGTH).map(|at| (at % 251) as u8).collect();
         let mut into = vec![0_u8; LENGTH];
         let began = Instant::now();

@@ -17,7 +17,7 @@ pub const MAX_NAME: usize = 112;
 /// Completions taken at a time.
 pub(crate) const BATCH: usize = 16;
 
-/// Where frames go: an endpoint that was [reached](Endpoint::reach).
+/// Where frames go: an endpoint that was [resolved](Endpoint::resolve).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Destination(u64);
 
@@ -51,9 +51,9 @@ pub enum Event {
     Read(u64, Result<()>),
 }
 
-/// The state of the way to one destination.
+/// The state of one destination.
 #[derive(Debug, Clone, Copy, Default)]
-struct Way {
+struct DestinationState {
     /// Something went there.
     delivered: bool,
     /// Frames that the provider has, and has not said to have gone.
@@ -82,7 +82,7 @@ pub struct Endpoint {
     /// There were no more of them.
     was_last: bool,
     /// By destination.
-    ways: Vec<Way>,
+    destinations: Vec<DestinationState>,
 }
 
 // SAFETY: libfabric's objects may be used from any thread, by one at a time (`FI_THREAD_DOMAIN`); the engine sees to that.
@@ -135,7 +135,7 @@ impl Endpoint {
                 unposted: Vec::new(),
                 taken: Vec::new(),
                 was_last: false,
-                ways: Vec::new(),
+                destinations: Vec::new(),
             };
             endpoint.unposted = endpoint.make(Kind::Receive)?;
             endpoint.make(Kind::Send)?;
@@ -213,7 +213,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// What others [reach](Self::reach) this endpoint by.
+    /// What others [resolve](Self::resolve) this endpoint by.
     pub fn name(&self) -> &[u8] {
         &self.name
     }
@@ -227,7 +227,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// If it is no name of this provider's.
-    pub fn reach(&mut self, name: &[u8]) -> Result<Destination> {
+    pub fn resolve(&mut self, name: &[u8]) -> Result<Destination> {
         let mut padded = [0_u8; MAX_NAME];
         padded[..name.len().min(MAX_NAME)].copy_from_slice(&name[..name.len().min(MAX_NAME)]);
         let mut address = abi::ADDR_UNSPEC;
@@ -249,25 +249,27 @@ impl Endpoint {
 
     /// Did a frame leave for there, and nothing was heard of its loss: was there a connection?
     pub fn has_delivered(&self, to: Destination) -> bool {
-        self.ways.get(to.0 as usize).is_some_and(|way| way.delivered)
+        self.destinations
+            .get(to.0 as usize)
+            .is_some_and(|state| state.delivered)
     }
 
     /// The connection to there has ended: what is said of it from now on counts.
     pub fn forget_delivery(&mut self, to: Destination) {
-        self.way(to.0).delivered = false;
+        self.state(to.0).delivered = false;
     }
 
-    fn way(&mut self, to: u64) -> &mut Way {
+    fn state(&mut self, to: u64) -> &mut DestinationState {
         let at = to as usize;
-        if at >= self.ways.len() {
-            self.ways.resize(at + 1, Way::default());
+        if at >= self.destinations.len() {
+            self.destinations.resize(at + 1, DestinationState::default());
         }
-        &mut self.ways[at]
+        &mut self.destinations[at]
     }
 
     /// A buffer for a frame to send there. `None`: as many are on the way there as may be, or there is no memory for another.
     pub fn take(&mut self, to: Destination) -> Option<Frame> {
-        if self.way(to.0).frames >= SENDS {
+        if self.state(to.0).frames >= SENDS {
             return None;
         }
         if self.operations.free(Kind::Send).is_empty() {
@@ -314,8 +316,8 @@ impl Endpoint {
     fn has_gone(&mut self, index: usize) -> u64 {
         let operation = self.operations.at(index);
         let (to, kept) = (operation.to, operation.kept);
-        let way = self.way(to);
-        way.frames = way.frames.saturating_sub(1);
+        let state = self.state(to);
+        state.frames = state.frames.saturating_sub(1);
         if !kept {
             self.put_back(Frame(index));
         }
@@ -353,7 +355,7 @@ impl Endpoint {
                     true => self.put_back(frame),
                     false => {
                         operation.under_way = true;
-                        self.way(to.0).frames += 1;
+                        self.state(to.0).frames += 1;
                     }
                 }
                 Ok(Sent::Going)
@@ -410,7 +412,7 @@ impl Endpoint {
                     Kind::Send => {
                         self.end(index)?;
                         let to = self.has_gone(index);
-                        self.way(to).delivered = true;
+                        self.state(to).delivered = true;
                     }
                 }
                 continue;
@@ -489,7 +491,7 @@ impl Endpoint {
 
     /// Is every frame on its way that was sent, as far as the provider tells?
     pub fn is_quiet(&self) -> bool {
-        self.ways.iter().all(|way| way.frames == 0)
+        self.destinations.iter().all(|state| state.frames == 0)
     }
 
     /// What becomes readable when [`Self::poll`] has something to do; `None`: the provider has nothing of the kind.
@@ -582,7 +584,7 @@ pub(crate) mod tests {
     #[test]
     fn the_descriptor_tells_what_has_come() {
         let Some((mut one, mut other)) = pair() else { return };
-        let there = one.reach(other.name()).expect("a name");
+        let there = one.resolve(other.name()).expect("a name");
         for round in 0..20 {
             let mut came = send(&mut one, b"words", there, &mut other);
             let began = Instant::now();
@@ -652,8 +654,8 @@ pub(crate) mod tests {
     #[test]
     fn kept_frames_stay() {
         let Some((mut one, mut other)) = pair() else { return };
-        let there = one.reach(other.name()).expect("a name");
-        for (length, early) in [(8, false), (FRAME, false), (FRAME, true)] {
+        let there = one.resolve(other.name()).expect("a name");
+        for (length, before) in [(8, false), (FRAME, false), (FRAME, true)] {
             let frame = one.take(there).expect("a frame");
             one.bytes(frame)[..length].fill(7);
             one.keep(frame);
@@ -661,7 +663,7 @@ pub(crate) mod tests {
             while one.send(frame, length, there).expect("a way") == Sent::Busy {
                 came.extend(receive(&mut one, &mut other));
             }
-            if early {
+            if before {
                 one.let_go(frame);
             }
             let began = Instant::now();
@@ -672,7 +674,7 @@ pub(crate) mod tests {
             while !one.is_quiet() && began.elapsed() < Duration::from_secs(20) {
                 came.extend(receive(&mut one, &mut other));
             }
-            if !early {
+            if !before {
                 assert!(one.bytes(frame)[..length].iter().all(|byte| *byte == 7));
                 let others: Vec<_> = std::iter::from_fn(|| one.take(there)).take(SENDS).collect();
                 assert!(!others.contains(&frame), "it is kept");
@@ -686,7 +688,7 @@ pub(crate) mod tests {
     #[test]
     fn what_ends_twice_is_told() {
         let Some((mut one, mut other)) = pair() else { return };
-        let there = one.reach(other.name()).expect("a name");
+        let there = one.resolve(other.name()).expect("a name");
         let frame = one.take(there).expect("a frame");
         one.keep(frame);
         let began = Instant::now();
@@ -713,8 +715,8 @@ pub(crate) mod tests {
     fn frames_for_a_silent_peer_hold_up_no_others() {
         let Some((mut one, mut silent)) = pair() else { return };
         let Some((mut other, _)) = pair() else { return };
-        let nowhere = one.reach(silent.name()).expect("a name");
-        let there = one.reach(other.name()).expect("a name");
+        let nowhere = one.resolve(silent.name()).expect("a name");
+        let there = one.resolve(other.name()).expect("a name");
         let come = |one: &mut Endpoint, to, other: &mut Endpoint| {
             let mut came = send(one, b"words", to, other);
             let began = Instant::now();
@@ -745,7 +747,7 @@ pub(crate) mod tests {
     #[test]
     fn frames_come_whole() {
         let Some((mut one, mut other)) = pair() else { return };
-        let there = one.reach(other.name()).expect("a name");
+        let there = one.resolve(other.name()).expect("a name");
         let text = |at: usize| vec![at as u8; [8, 100, 5000, FRAME][at % 4]];
         let mut came = Vec::new();
         for at in 0..100 {

@@ -274,7 +274,7 @@ mod tests {
         const LENGTH: usize = 1 << 20;
         let theirs: Vec<u8> = (0..LENGTH).map(|at| (at * 7 + at / 256) as u8).collect();
         let mut ours = vec![0_u8; LENGTH];
-        let from = one.reach(other.name()).expect("a name");
+        let from = one.resolve(other.name()).expect("a name");
         for key in [5, 5 + (1 << 40)] {
             // SAFETY: withdrawn below, and `theirs` lives longer.
             let exposed = unsafe { other.expose(theirs.as_ptr(), LENGTH, key) }.expect("memory to register");

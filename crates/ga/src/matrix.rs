@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::kind::{Generic, dispatch};
 use crate::life::collectively;
 use crate::local::{Part, for_each_row, operand, scalar, turned_operand};
-use crate::onesided::{Buffer, Way, fetch, store, transfer};
+use crate::onesided::{Buffer, Operation, fetch, store, transfer};
 use crate::patch::Patch;
 
 /// `GA_Copy`, `NGA_Copy_patch`: `to` becomes `from`, perhaps transposed (dimensions in the other order). Patches of different extents have
@@ -49,7 +49,7 @@ pub fn copy(from: Part<'_>, to: Part<'_>, transpose: bool) -> Result<()> {
             };
             let source = block.patch.moved(&to.1.lo, &from.1.lo);
             // SAFETY: the block lies in our own part.
-            unsafe { transfer(from.0, &source, &buffer, Way::Get)? };
+            unsafe { transfer(from.0, &source, &buffer, Operation::Get)? };
         }
         Ok(())
     })

@@ -14,7 +14,7 @@ use crate::patch::{MOST_DIMENSIONS, Patch, offset};
 
 /// An operation on a patch.
 #[derive(Debug, Clone, Copy)]
-pub enum Way {
+pub enum Operation {
     /// From the buffer to the array.
     Put,
     /// From the array to the buffer.
@@ -78,10 +78,10 @@ impl Buffer {
 ///
 /// # Safety
 /// The buffer must be good for the patch.
-pub unsafe fn transfer(array: &Array, patch: &Patch, buffer: &Buffer, way: Way) -> Result<()> {
+pub unsafe fn transfer(array: &Array, patch: &Patch, buffer: &Buffer, operation: Operation) -> Result<()> {
     array.check(patch)?;
     // SAFETY: the caller's promise.
-    unsafe { transfer_every(array, patch, buffer, way, Pick::ALL) }
+    unsafe { transfer_every(array, patch, buffer, operation, Pick::ALL) }
 }
 
 /// As [`transfer`], of every `skip`-th element in each dimension; the buffer has these one after the other.
@@ -91,7 +91,13 @@ pub unsafe fn transfer(array: &Array, patch: &Patch, buffer: &Buffer, way: Way) 
 ///
 /// # Safety
 /// As for [`transfer`].
-pub unsafe fn transfer_strided(array: &Array, patch: &Patch, skip: &[i64], buffer: &Buffer, way: Way) -> Result<()> {
+pub unsafe fn transfer_strided(
+    array: &Array,
+    patch: &Patch,
+    skip: &[i64],
+    buffer: &Buffer,
+    operation: Operation,
+) -> Result<()> {
     array.check(patch)?;
     if let Some(d) = skip.iter().position(|step| *step < 1) {
         return Err(Error::argument(format!("skip[{d}]={} must be positive", skip[d])));
@@ -101,7 +107,7 @@ pub unsafe fn transfer_strided(array: &Array, patch: &Patch, skip: &[i64], buffe
         field: None,
     };
     // SAFETY: the caller's promise.
-    unsafe { transfer_every(array, patch, buffer, way, pick) }
+    unsafe { transfer_every(array, patch, buffer, operation, pick) }
 }
 
 /// As [`transfer`], of the `bytes` bytes at `offset` of each element; the buffer has only these.
@@ -116,7 +122,7 @@ pub unsafe fn transfer_field(
     patch: &Patch,
     (offset, bytes): (i64, i64),
     buffer: &Buffer,
-    way: Way,
+    operation: Operation,
 ) -> Result<()> {
     array.check(patch)?;
     let width = array.kind.bytes() as i64;
@@ -131,7 +137,7 @@ pub unsafe fn transfer_field(
         field: Some((offset, bytes)),
     };
     // SAFETY: the caller's promise.
-    unsafe { transfer_every(array, patch, buffer, way, pick) }
+    unsafe { transfer_every(array, patch, buffer, operation, pick) }
 }
 
 /// What of a patch is meant.
@@ -165,7 +171,7 @@ pub unsafe fn transfer_within(
     hi: &[i64],
     at: *mut u8,
     ld: &[i64],
-    way: Way,
+    operation: Operation,
 ) -> Result<bool> {
     let Some(block) = array.block_around(lo, hi) else {
         return Ok(false);
@@ -176,7 +182,7 @@ pub unsafe fn transfer_within(
     if at.is_null() || (1..rank).any(|d| ld[d - 1] < extent(d)) {
         return Ok(false);
     }
-    let is_get = matches!(way, Way::Get);
+    let is_get = matches!(operation, Operation::Get);
     let mut here = width;
     let levels = (0..rank - 1).rev().map(|d| {
         here *= ld[d];
@@ -188,7 +194,16 @@ pub unsafe fn transfer_within(
     let place = (block.place(lo) * width) as isize;
     let there = array.part(block.owner).wrapping_offset(place).expose_provenance() as u64;
     // SAFETY: the block lies within its owner's part, which is mapped; the buffer is the caller's promise.
-    unsafe { carry(array, &section, at.expose_provenance() as u64, there, block.owner, way) }?;
+    unsafe {
+        carry(
+            array,
+            &section,
+            at.expose_provenance() as u64,
+            there,
+            block.owner,
+            operation,
+        )
+    }?;
     Ok(true)
 }
 
@@ -197,23 +212,30 @@ pub unsafe fn transfer_within(
 /// # Safety
 /// Both must be good for it.
 #[inline]
-unsafe fn carry(array: &Array, section: &Section, here: u64, there: u64, owner: usize, way: Way) -> Result<()> {
+unsafe fn carry(
+    array: &Array,
+    section: &Section,
+    here: u64,
+    there: u64,
+    owner: usize,
+    operation: Operation,
+) -> Result<()> {
     // SAFETY: the caller's promise.
     unsafe {
-        match way {
-            Way::Put => {
+        match operation {
+            Operation::Put => {
                 let job = job()?;
                 if !move_far(job, End::Target, section, here, there, array.absolute(owner))? {
                     copy_section(section, here, there);
                 }
             }
-            Way::Get => {
+            Operation::Get => {
                 let job = job()?;
                 if !move_far(job, End::Source, section, there, here, array.absolute(owner))? {
                     copy_section(section, there, here);
                 }
             }
-            Way::Accumulate(scale) => {
+            Operation::Accumulate(scale) => {
                 if scale.is_null() {
                     return Err(Error::argument("alpha is null"));
                 }
@@ -223,7 +245,7 @@ unsafe fn carry(array: &Array, section: &Section, here: u64, there: u64, owner: 
             }
         }
     }
-    if !matches!(way, Way::Get) && array.me() != Some(owner) {
+    if !matches!(operation, Operation::Get) && array.me() != Some(owner) {
         life::wrote_elsewhere();
     }
     Ok(())
@@ -231,10 +253,16 @@ unsafe fn carry(array: &Array, section: &Section, here: u64, there: u64, owner: 
 
 /// # Safety
 /// As for [`transfer`].
-unsafe fn transfer_every(array: &Array, patch: &Patch, buffer: &Buffer, way: Way, pick: Pick<'_>) -> Result<()> {
-    sections(array, patch, buffer, way, pick, |section, here, there, owner| {
+unsafe fn transfer_every(
+    array: &Array,
+    patch: &Patch,
+    buffer: &Buffer,
+    operation: Operation,
+    pick: Pick<'_>,
+) -> Result<()> {
+    sections(array, patch, buffer, operation, pick, |section, here, there, owner| {
         // SAFETY: the block lies within its owner's part, which is mapped; the buffer is the caller's promise.
-        unsafe { carry(array, section, here, there, owner, way) }
+        unsafe { carry(array, section, here, there, owner, operation) }
     })
 }
 
@@ -244,7 +272,7 @@ fn sections(
     array: &Array,
     patch: &Patch,
     buffer: &Buffer,
-    way: Way,
+    operation: Operation,
     pick: Pick<'_>,
     mut each: impl FnMut(&Section, u64, u64, usize) -> Result<()>,
 ) -> Result<()> {
@@ -276,7 +304,7 @@ fn sections(
             true => (counts[rank - 1] * bytes, rank - 1),
             false => (bytes, rank),
         };
-        let is_get = matches!(way, Way::Get);
+        let is_get = matches!(operation, Operation::Get);
         let levels = (0..inner).rev().map(|d| {
             let (here, there) = stride(d);
             let (from, to) = if is_get { (there, here) } else { (here, there) };
@@ -350,7 +378,7 @@ pub fn fetch<T: Copy>(array: &Array, patch: &Patch) -> Result<Vec<T>> {
     let buffer = Buffer::dense(values.as_mut_ptr().cast(), patch);
     // SAFETY: there is room for all of them, and all are written.
     unsafe {
-        transfer(array, patch, &buffer, Way::Get)?;
+        transfer(array, patch, &buffer, Operation::Get)?;
         values.set_len(count);
     }
     Ok(values)
@@ -365,7 +393,7 @@ pub fn store<T: Copy>(array: &Array, patch: &Patch, values: &[T]) -> Result<()> 
     assert_eq!(values.len() as i64, patch.count(), "as many as the patch has");
     let buffer = Buffer::dense(values.as_ptr().cast_mut().cast(), patch);
     // SAFETY: a put only reads the buffer, which has all of them.
-    unsafe { transfer(array, patch, &buffer, Way::Put) }
+    unsafe { transfer(array, patch, &buffer, Operation::Put) }
 }
 
 /// A patch that may lie beyond the edges: what is beyond one comes in at the other (`NGA_Periodic_put` and its kin).
@@ -375,10 +403,10 @@ pub fn store<T: Copy>(array: &Array, patch: &Patch, values: &[T]) -> Result<()> 
 ///
 /// # Safety
 /// As for [`transfer`].
-pub unsafe fn periodic(array: &Array, patch: &Patch, buffer: &Buffer, way: Way) -> Result<()> {
+pub unsafe fn periodic(array: &Array, patch: &Patch, buffer: &Buffer, operation: Operation) -> Result<()> {
     for_each_turn(array, patch, buffer, |patch, buffer| {
         // SAFETY: the caller's promise.
-        unsafe { transfer(array, patch, buffer, way) }
+        unsafe { transfer(array, patch, buffer, operation) }
     })
 }
 
@@ -436,7 +464,7 @@ fn for_each_turn(
 ///
 /// # Safety
 /// `values` must be good for as many elements.
-pub unsafe fn elements(array: &Array, values: *mut u8, indexes: &[i64], way: Way) -> Result<()> {
+pub unsafe fn elements(array: &Array, values: *mut u8, indexes: &[i64], operation: Operation) -> Result<()> {
     let indexes = indexes.chunks_exact(array.rank());
     // Nothing is touched if one of them is wrong.
     for index in indexes
@@ -449,9 +477,9 @@ pub unsafe fn elements(array: &Array, values: *mut u8, indexes: &[i64], way: Way
         let value = values.wrapping_add(at * array.kind.bytes());
         // SAFETY: the caller's promise.
         unsafe {
-            if !transfer_within(array, index, index, value, &[1; MOST_DIMENSIONS], way)? {
+            if !transfer_within(array, index, index, value, &[1; MOST_DIMENSIONS], operation)? {
                 let patch = Patch::new(index, index);
-                transfer_every(array, &patch, &Buffer::dense(value, &patch), way, Pick::ALL)?;
+                transfer_every(array, &patch, &Buffer::dense(value, &patch), operation, Pick::ALL)?;
             }
         }
     }

@@ -165,7 +165,7 @@ pub struct Lock<'a> {
 }
 
 /// As long as this, in milliseconds, a lock is waited for before it is looked at more closely.
-const PATIENCE: u64 = 30_000;
+const LOCK_TIMEOUT: u64 = 30_000;
 
 /// The call that fails if a process holds a lock for too long.
 pub const LOCKED: &str =
@@ -178,17 +178,17 @@ impl<'a> Lock<'a> {
     /// # Errors
     /// `EAGAIN`: a process has held them all the time. `ENOLCK`, `EOPNOTSUPP`: the file system has no locks.
     pub fn take(file: &'a dyn Backend, range: Range<u64>, exclusive: bool) -> Result<Self> {
-        Self::take_after(file, range, exclusive, PATIENCE)
+        Self::take_after(file, range, exclusive, LOCK_TIMEOUT)
     }
 
-    fn take_after(file: &'a dyn Backend, range: Range<u64>, exclusive: bool, patience: u64) -> Result<Self> {
+    fn take_after(file: &'a dyn Backend, range: Range<u64>, exclusive: bool, timeout: u64) -> Result<Self> {
         let (mut waited, mut pause) = (0, 0);
         loop {
             match file.try_lock(range.clone(), exclusive) {
                 Ok(()) => return Ok(Self { file, range }),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    if waited >= patience {
+                    if waited >= timeout {
                         waited = 0;
                         look_closer(file, &range, exclusive)?;
                     }

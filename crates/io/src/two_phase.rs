@@ -194,15 +194,15 @@ fn file_end(said: &[Said]) -> u64 {
 }
 
 /// How an access is made, as all ranks know it.
-enum Way {
+enum Strategy {
     /// By each rank itself. Shall its reads take what lies between pieces?
     Own(Choice),
     /// Through aggregators.
     Through(Plan),
 }
 
-impl Way {
-    /// The cheapest way, from the words of all ranks.
+impl Strategy {
+    /// The cheapest one, from the words of all ranks.
     fn of(exchange: &impl Exchange, said: &[Said], writes: bool) -> Self {
         let mode = said[0][MODE];
         let ranges = || said.iter().filter(|part| part[FIRST] < part[END]);
@@ -311,7 +311,7 @@ impl Part<'_> {
     }
 
     /// Agree with the others; how the access is made.
-    async fn begin(&mut self, exchange: &impl Exchange, writes: bool) -> Result<(Way, Vec<Said>)> {
+    async fn begin(&mut self, exchange: &impl Exchange, writes: bool) -> Result<(Strategy, Vec<Said>)> {
         let choice = if writes {
             self.hints.cb_write
         } else {
@@ -365,7 +365,7 @@ impl Part<'_> {
                 range[END] = range[END].min(end.max(range[FIRST]));
             }
         }
-        Ok((Way::of(exchange, &said, writes), said))
+        Ok((Strategy::of(exchange, &said, writes), said))
     }
 
     /// Write these runs of the file, out of a buffer that begins at an offset of it.
@@ -502,11 +502,11 @@ fn covered(pieces: &[Series]) -> Vec<(u64, u64)> {
 
 /// Write every rank's memory. All members call; blocks in the device only.
 pub async fn write(exchange: &impl Exchange, mut part: Part<'_>) -> Result<u64> {
-    let (way, said) = part.begin(exchange, true).await?;
+    let (strategy, said) = part.begin(exchange, true).await?;
     let bytes = part.memory.bytes();
-    let plan = match way {
-        Way::Through(plan) => plan,
-        Way::Own(gaps) => {
+    let plan = match strategy {
+        Strategy::Through(plan) => plan,
+        Strategy::Own(gaps) => {
             let done = part.access(gaps).write(part.memory, part.position);
             part.end(exchange, done.err()).await?;
             return Ok(bytes);
@@ -641,11 +641,11 @@ fn packed(memory: &Memory, from: u64, to: u64) -> Vec<u8> {
 
 /// Read to every rank's memory: how many bytes there are for this one before the end of the file. All members call; blocks in the device only.
 pub async fn read(exchange: &impl Exchange, mut part: Part<'_>) -> Result<u64> {
-    let (way, said) = part.begin(exchange, false).await?;
+    let (strategy, said) = part.begin(exchange, false).await?;
     let bytes = part.memory.bytes();
-    let plan = match way {
-        Way::Through(plan) => plan,
-        Way::Own(gaps) => {
+    let plan = match strategy {
+        Strategy::Through(plan) => plan,
+        Strategy::Own(gaps) => {
             let done = part.access(gaps).read(part.memory, part.position);
             part.end(exchange, done.err()).await?;
             return Ok(done.unwrap_or(0));

@@ -59,7 +59,7 @@ impl Conflict {
 }
 
 /// A row as others are told: the call, and the row.
-type Entry = [u64; 5];
+type RowRecord = [u64; 5];
 
 impl Written {
     /// `call` has written these.
@@ -88,7 +88,7 @@ impl Written {
         self.rows = before + list.len();
     }
 
-    fn entries(&self) -> Vec<Entry> {
+    fn entries(&self) -> Vec<RowRecord> {
         let mut all = Vec::new();
         for (call, rows) in &self.lists {
             all.extend(rows.iter().map(|row| {
@@ -101,18 +101,22 @@ impl Written {
     }
 }
 
-fn row_of(entry: &Entry) -> Option<Row> {
+fn row_of(entry: &RowRecord) -> Option<Row> {
     Row::of([entry[1], entry[2], entry[3], entry[4]])
 }
 
 /// Bytes that an entry of both lists has, which are in the order of their offsets; with the calls. Best of calls without an order.
-fn conflicting(own: &[Entry], theirs: &[Entry]) -> Option<(Range<u64>, u64, u64)> {
+fn conflicting(own: &[RowRecord], theirs: &[RowRecord]) -> Option<(Range<u64>, u64, u64)> {
     let unordered = common(own, theirs, |one, other| Call::of(one).phase == Call::of(other).phase);
     unordered.or_else(|| common(own, theirs, |_, _| true))
 }
 
 /// The first bytes that both have, of calls that `counts` is true of.
-fn common(own: &[Entry], theirs: &[Entry], counts: impl Fn(u64, u64) -> bool) -> Option<(Range<u64>, u64, u64)> {
+fn common(
+    own: &[RowRecord],
+    theirs: &[RowRecord],
+    counts: impl Fn(u64, u64) -> bool,
+) -> Option<(Range<u64>, u64, u64)> {
     let rows: Vec<Row> = theirs.iter().map_while(row_of).collect();
     // The furthest end so far.
     let mut end = 0;
@@ -155,7 +159,7 @@ pub async fn conflict(exchange: &impl Exchange, written: &Written) -> Result<Opt
     for distance in 1..=size / 2 {
         let (to, from) = ((rank + distance) % size, (rank + size - distance) % size);
         let (own_length, length) = (own.len(), lengths[from][0] as usize);
-        let mut heard = vec![0; length * size_of::<Entry>()];
+        let mut heard = vec![0; length * size_of::<RowRecord>()];
         let sends = [Outgoing { to, bytes: &bytes }];
         let mut receives = [Incoming {
             from,
@@ -200,7 +204,7 @@ fn is_ordered((_, (_, one, other)): &(usize, (Range<u64>, u64, u64))) -> bool {
 mod tests {
     use super::*;
 
-    fn written(pieces: &[(u64, u64)]) -> Vec<Entry> {
+    fn written(pieces: &[(u64, u64)]) -> Vec<RowRecord> {
         let mut written = Written::default();
         let piece = |&(offset, length): &(u64, u64)| Piece {
             offset,
@@ -216,7 +220,7 @@ mod tests {
         let every = |from: u64, length: u64, stride: u64, count: u64| {
             written(&(0..count).map(|at| (from + at * stride, length)).collect::<Vec<_>>())
         };
-        let meet = |one: &[Entry], other: &[Entry]| {
+        let meet = |one: &[RowRecord], other: &[RowRecord]| {
             let there = conflicting(one, other).map(|(bytes, ..)| bytes);
             let back = conflicting(other, one).map(|(bytes, ..)| bytes);
             assert_eq!(there.is_some(), back.is_some());

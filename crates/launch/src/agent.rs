@@ -1,4 +1,4 @@
-//! The ranks that another launcher has started (PMI-1): the agent (`mpiexec` with `--guests`) hands out the job's memory, and watches over them.
+//! The ranks that another launcher has started (PMI-1): the agent (`mpiexec` with `--agent`) hands out the job's memory, and watches over them.
 //!
 //! Rank 0 starts it, detached, and reads the job's nonce from its standard output. It cannot start or reap the ranks, so it
 //! knows them by their connections alone. It ends with the last of them; when it ends before, they do.
@@ -61,7 +61,7 @@ impl JobSpec {
 /// The nonce of a job whose first rank has made it: in the environment, since arguments are seen by everybody.
 fn given_nonce() -> Result<Nonce> {
     let given = std::env::var("ISTHMUS_JOB").ok().and_then(|text| Nonce::parse(&text));
-    given.ok_or_else(|| Failure::usage("--guests on several nodes: this is for the library's own use"))
+    given.ok_or_else(|| Failure::usage("--agent on several nodes: this is for the library's own use"))
 }
 
 /// Make the part of a job that is on this node, say its nonce, and stay with its ranks; the answer is the exit code. Blocks until all have gone.

@@ -79,7 +79,7 @@ impl Connection {
         let key = key(secret);
         let responder = builder(&key)?.build_responder().map_err(io::Error::other)?;
         stream.set_nonblocking(true)?;
-        Self::over(stream, Noise::Awaited(Box::new(responder)))
+        Self::on(stream, Noise::Awaited(Box::new(responder)))
     }
 
     /// The daemon's side of one that it has made. Blocks until the head has proven that it knows the secret, for so long at most.
@@ -100,10 +100,10 @@ impl Connection {
         let transport = initiator.into_transport_mode().map_err(io::Error::other)?;
         stream.set_nonblocking(true)?;
         // Its answer is to our fresh key, and so proves it; ours may be what somebody else has said before.
-        Self::over(stream, Noise::Agreed(Box::new(transport), true))
+        Self::on(stream, Noise::Agreed(Box::new(transport), true))
     }
 
-    fn over(stream: TcpStream, noise: Noise) -> io::Result<Self> {
+    fn on(stream: TcpStream, noise: Noise) -> io::Result<Self> {
         stream.set_nodelay(true)?;
         isthmus_os::socket::keep_alive(stream.as_fd());
         Ok(Self {
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stranger_fills_no_memory() {
+    fn an_unproven_peer_fills_no_memory() {
         let (made, accepted) = streams();
         let mut head = Connection::accepted(accepted, SECRET).expect("a socket");
         made.set_nonblocking(true).expect("a socket");

@@ -58,7 +58,7 @@ impl std::fmt::Display for Call {
 /// Run this node's part of the job; the answer is the exit code. Blocks until every process of it has gone.
 pub fn run(call: &Call) -> Result<u8> {
     let mut part = None;
-    let mut uplink = Uplink::over(call_back(call)?);
+    let mut uplink = Uplink::on(call_back(call)?);
     let began = Instant::now();
     while part.is_none() {
         for message in uplink.receive(ANSWER.saturating_sub(began.elapsed())) {
@@ -68,7 +68,7 @@ pub fn run(call: &Call) -> Result<u8> {
                 ToNode::End(code) => return Ok(code),
                 ToNode::Branch(_) => {}
                 // For when the ranks are there.
-                message => uplink.early.push(message),
+                message => uplink.pending.push(message),
             }
         }
         if part.is_none() && (uplink.is_closed() || began.elapsed() >= ANSWER) {

@@ -35,7 +35,7 @@ use failures::Coordinator;
 use hangs::Hangs;
 
 /// How long a daemon may take to connect.
-const PATIENCE: Duration = Duration::from_secs(30);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long daemons have to end their parts once the job ends, and then their launchers to end themselves; and how much later than its
 /// launcher a daemon may end.
 const GRACE: Duration = Duration::from_secs(5);
@@ -522,7 +522,7 @@ impl Head {
         if is_closed && !self.children[index].done {
             self.children[index].done = true;
             match self.ending {
-                None => self.lose_child(index, "its daemon, or the network to it, is gone"),
+                None => self.child_lost(index, "its daemon, or the network to it, is gone"),
                 Some(_) => self.end(1),
             }
         }
@@ -546,11 +546,11 @@ impl Head {
                         std::env::current_exe().unwrap_or_default().display()
                     ));
                 }
-            } else if child.connection.is_none() && self.ending.is_none() && child.started.elapsed() > PATIENCE {
+            } else if child.connection.is_none() && self.ending.is_none() && child.started.elapsed() > CONNECT_TIMEOUT {
                 failed = Some(format!(
                     "host {}: no daemon has connected back in {} s: is there a firewall between?",
                     child.host(),
-                    PATIENCE.as_secs()
+                    CONNECT_TIMEOUT.as_secs()
                 ));
             }
         }
@@ -587,7 +587,7 @@ impl Head {
                 child.done = true;
                 let why =
                     "and with it the way of output; it has to stay until the program ends (ssh: ServerAliveInterval)";
-                self.lose_child(
+                self.child_lost(
                     index,
                     &format!("its launcher ended ({status}) before its daemon, {why}"),
                 );

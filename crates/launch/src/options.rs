@@ -451,10 +451,10 @@ impl Parser {
                     _ => Request::Branch(call),
                 }));
             }
-            "guests" => {
+            "agent" => {
                 let text = self.text(name)?;
                 let spec = JobSpec::parse(&text);
-                let wrong = || Failure::usage(format!("--guests {text}: this is for the library's own use"));
+                let wrong = || Failure::usage(format!("--agent {text}: this is for the library's own use"));
                 return Ok(Some(Request::Agent(spec.ok_or_else(wrong)?)));
             }
             other => {
@@ -717,12 +717,12 @@ mod tests {
         assert!(named.contains("eager_limit") && named.contains("topology"));
         assert!(refused("-n 1 -host far:x a").contains("far"));
         assert!(refused("-n 1 --daemon nonsense").contains("own use"));
-        assert!(refused("--guests 0").contains("own use"));
+        assert!(refused("--agent 0").contains("own use"));
         assert!(refused("-n 60000 a : -n 60000 a").contains("ranks"));
     }
 
     #[test]
-    fn questions() {
+    fn info_requests() {
         assert_eq!(parse(["--help"]), Ok(Request::Help));
         assert_eq!(parse(["-n", "2", "--version"]), Ok(Request::Version));
     }

@@ -323,7 +323,7 @@ impl Supervisor<'_> {
     }
 
     fn watch(&mut self) -> Result<()> {
-        while !self.over() {
+        while !self.is_complete() {
             let mut is_door_done = false;
             for source in self.wait()? {
                 match source {
@@ -378,7 +378,7 @@ impl Supervisor<'_> {
             .filter(|told| !told.reminded)
             .map(|told| told.at + REMIND);
         let now = Instant::now();
-        let asked = (self.has_questions() || self.has_unsent()).then(|| now + SWEEP);
+        let asked = (self.has_ballots() || self.has_unsent()).then(|| now + SWEEP);
         let learned = |ended: Instant| {
             if ended + LEARN > now {
                 ended + LEARN
@@ -407,7 +407,7 @@ impl Supervisor<'_> {
     }
 
     /// Every rank has ended, and whatever it left.
-    fn over(&mut self) -> bool {
+    fn is_complete(&mut self) -> bool {
         if self.ending.is_none() {
             if self
                 .ranks
@@ -527,7 +527,7 @@ impl Supervisor<'_> {
                 self.consider(rank);
             }
         }
-        self.answer_questions();
+        self.answer_ballots();
         self.tell_unsent();
         if let Some(told) = self
             .told

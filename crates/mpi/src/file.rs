@@ -161,7 +161,7 @@ impl File {
     }
 
     /// How members talk in their next call.
-    fn meet(&self) -> Messages {
+    fn messages(&self) -> Messages {
         let call = self.calls.fetch_add(1, Ordering::Relaxed);
         Messages::new(&self.comm, (call % TAGS) as i32)
     }
@@ -171,7 +171,7 @@ impl File {
         if !check::is_on() {
             return Ok(());
         }
-        let exchange = self.meet();
+        let exchange = self.messages();
         operation::drive(exchange.compare(&self.path, call))?
     }
 
@@ -184,7 +184,7 @@ impl File {
     /// fails on all with the first member's error, if any has one. Blocks until all have called.
     fn together(&self, call: &str, checked: Result<()>, what: &str, own: u64) -> Result<()> {
         self.same(call)?;
-        let exchange = self.meet();
+        let exchange = self.messages();
         let error = checked.err();
         let said = operation::drive(exchange.gather([told(error.as_ref(), None), own]))??;
         verdict(exchange.rank(), &self.path, said.iter().map(|[word, _]| *word), error)?;
@@ -212,7 +212,7 @@ impl File {
 
     /// End a call that all members make: with the first member's error on all, if any has one. Blocks until all have come.
     fn agree(&self, result: Result<()>) -> Result<()> {
-        let exchange = self.meet();
+        let exchange = self.messages();
         operation::drive(isthmus_io::two_phase::agree(&exchange, &self.path, result))?
     }
 

@@ -176,14 +176,14 @@ impl Look {
     }
 }
 
-struct Entry {
+struct RegisteredRequest {
     scope: Scope,
     work: Work,
 }
 
 /// The requests of this process that are not plain.
 struct Requests {
-    live: Slab<Entry>,
+    live: Slab<RegisteredRequest>,
     scopes: Scopes,
     /// Freed by the user while plain requests were active on them, which may fail yet.
     freed_comms: Vec<Arc<Comm>>,
@@ -209,7 +209,7 @@ static REQUESTS: Guarded<Requests> = Guarded::new(Requests {
 
 impl Requests {
     #[inline]
-    fn entry(&mut self, request: Handle<Request>) -> Result<&mut Entry> {
+    fn entry(&mut self, request: Handle<Request>) -> Result<&mut RegisteredRequest> {
         match self.live.get(request.raw()) {
             Some(entry) => Ok(entry),
             None => Err(invalid(request)),
@@ -219,7 +219,7 @@ impl Requests {
     /// There must be room.
     fn insert(&mut self, comm: Option<&Comm>, work: Work) -> Handle<Request> {
         let scope = comm.map_or(Scope::NONE, |comm| self.scopes.hold(comm));
-        let handle = self.live.insert_with(|| Entry { scope, work });
+        let handle = self.live.insert_with(|| RegisteredRequest { scope, work });
         if check::is_on() {
             sites::made(handle);
         }
@@ -414,7 +414,7 @@ fn borrow(inside: &mut Entered, request: Handle<Request>) -> Result<Work> {
         };
     }
     inside.wait(|inside| match REQUESTS.get(inside).entry(request) {
-        Ok(Entry { work: Work::Lent, .. }) => None,
+        Ok(RegisteredRequest { work: Work::Lent, .. }) => None,
         Ok(entry) => Some(Ok(std::mem::replace(&mut entry.work, Work::Lent))),
         Err(error) => Some(Err(error)),
     })?

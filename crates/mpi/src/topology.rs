@@ -13,7 +13,7 @@ mod mapping;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use isthmus_engine::Place;
+use isthmus_engine::Locality;
 
 use crate::comm::{Comm, gather_both};
 use crate::constants::{CART, DIST_GRAPH, GRAPH, UNDEFINED};
@@ -112,7 +112,7 @@ pub fn topo_test(comm: &Comm) -> Result<i32> {
 /// What members of a communicator tell one another before they give it a topology.
 struct MemberTerms {
     offers: Vec<u32>,
-    places: Vec<Place>,
+    localities: Vec<Locality>,
 }
 
 /// Everyone tells what must be the same (`None`: something is wrong already), and where it runs if that matters. Collective;
@@ -124,13 +124,13 @@ fn tell(comm: &Comm, same: Option<&impl Hash>, reorder: bool) -> Result<MemberTe
         (same, reorder).hash(&mut hasher);
         hasher.finish() as u32 & (WRONG >> 1)
     });
-    let place = if reorder {
-        isthmus_engine::here()
+    let locality = if reorder {
+        isthmus_engine::own_locality()
     } else {
-        Place::default()
+        Locality::default()
     };
-    let place = place.bits();
-    let own = [comm.offer(), digest, place as u32, (place >> 32) as u32];
+    let locality = locality.bits();
+    let own = [comm.offer(), digest, locality as u32, (locality >> 32) as u32];
     let (told, _) = gather_both(comm, own)?;
     if told.iter().any(|[_, theirs, ..]| *theirs != digest || *theirs == WRONG) {
         return Err(fail!(Arg, "others gave wrong arguments, or other ones"));
@@ -138,7 +138,7 @@ fn tell(comm: &Comm, same: Option<&impl Hash>, reorder: bool) -> Result<MemberTe
     let bits = |[_, _, low, high]: &[u32; 4]| u64::from(*low) | u64::from(*high) << 32;
     Ok(MemberTerms {
         offers: told.iter().map(|[offer, ..]| *offer).collect(),
-        places: told.iter().map(|told| Place::from_bits(bits(told))).collect(),
+        localities: told.iter().map(|told| Locality::from_bits(bits(told))).collect(),
     })
 }
 
@@ -146,7 +146,7 @@ impl MemberTerms {
     /// For each node of a graph its rank in the communicator.
     fn order(&self, nodes: i32, reorder: bool, links: impl FnOnce() -> Links) -> Vec<i32> {
         if reorder {
-            let order = mapping::order(&self.places, &links());
+            let order = mapping::order(&self.localities, &links());
             order.into_iter().map(|rank| rank as i32).collect()
         } else {
             (0..nodes).collect()

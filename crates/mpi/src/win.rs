@@ -18,10 +18,10 @@ mod hints;
 mod lock;
 mod operation;
 mod passive;
-mod place;
 mod query;
 mod record;
 mod remote;
+mod target;
 
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -36,7 +36,7 @@ use crate::fail;
 use crate::group::Group;
 use crate::handle::{Handle, Kind, Object, Table};
 
-pub use access::{get, put, rget, rput};
+pub use access::{Origin, TargetElements, get, put, rget, rput};
 pub use accumulate::{accumulate, compare_and_swap, fetch_and_op, get_accumulate, raccumulate, rget_accumulate};
 pub use attributes::{
     ABIS, Value, Words, win_create_keyval, win_delete_attr, win_free_keyval, win_get_attr, win_set_attr,
@@ -58,8 +58,8 @@ use control::{Own, Part, Plan, Seats};
 use dynamic::Attachments;
 use epoch::Epochs;
 use hints::Hints;
-use place::Places;
 use remote::Away;
+use target::Targets;
 
 /// How a window came by its memory; the numbers are the standard's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,7 +95,7 @@ pub struct Win {
     bytes: i64,
     unit: i64,
     memory: Memory,
-    places: Places,
+    targets: Targets,
     /// If it is dynamic.
     attachments: Option<Box<Attachments>>,
     flow: Flow,

@@ -19,9 +19,9 @@ use isthmus_mpi::status::{Status, Statuses};
 
 /// The statuses that a call tells.
 #[derive(Default)]
-struct Told(RefCell<Vec<Status>>);
+struct RecordedStatuses(RefCell<Vec<Status>>);
 
-impl Told {
+impl RecordedStatuses {
     fn take(&self) -> Vec<Status> {
         self.0.take()
     }
@@ -31,7 +31,7 @@ impl Told {
     }
 }
 
-impl Statuses for Told {
+impl Statuses for RecordedStatuses {
     fn put(&self, at: usize, status: &Status) {
         let mut statuses = self.0.borrow_mut();
         assert_eq!(statuses.len(), at, "in order");
@@ -129,9 +129,9 @@ fn long_messages() {
     let data: Vec<i32> = (0..300_000).collect();
     let mut got = vec![0; data.len()];
     let mut requests = [isend(&data, 1), irecv(&mut got, 0, 1)];
-    let told = Told::default();
-    mpi::waitall(&mut requests, &told).expect("all");
-    let statuses = told.take();
+    let statuses = RecordedStatuses::default();
+    mpi::waitall(&mut requests, &statuses).expect("all");
+    let statuses = statuses.take();
     assert_eq!(got, data);
     assert_eq!(requests, [REQUEST_NULL; 2]);
     assert_eq!(statuses[1].bytes, 1_200_000);
@@ -154,9 +154,9 @@ fn truncation_fills_the_beginning() {
 
     let mut requests = [irecv(&mut got, 0, 3), REQUEST_NULL];
     send(&[5, 6, 7], 3);
-    let told = Told::default();
-    let error = mpi::waitall(&mut requests, &told).expect_err("too long");
-    let statuses = told.take();
+    let statuses = RecordedStatuses::default();
+    let error = mpi::waitall(&mut requests, &statuses).expect_err("too long");
+    let statuses = statuses.take();
     assert_eq!(class(&error), Class::InStatus as i32);
     assert_eq!(statuses[0].error, Some(Class::Truncate as i32));
     assert_eq!(statuses[0].bytes, 8);
@@ -267,9 +267,11 @@ fn bad_requests() {
         let is_request = |error: &Error| class(error) == Class::Request as i32;
         assert!(mpi::wait(&mut bad).is_err_and(|error| is_request(&error)), "{raw:#x}");
         assert!(mpi::test(&mut bad).is_err_and(|error| is_request(&error)));
-        assert!(mpi::waitall(&mut [bad], &Told::default()).is_err_and(|error| is_request(&error)));
+        assert!(mpi::waitall(&mut [bad], &RecordedStatuses::default()).is_err_and(|error| is_request(&error)));
         assert!(mpi::waitany(&mut [bad]).is_err_and(|error| is_request(&error)));
-        assert!(mpi::waitsome(&mut [bad], &mut [0], &Told::default()).is_err_and(|error| is_request(&error)));
+        assert!(
+            mpi::waitsome(&mut [bad], &mut [0], &RecordedStatuses::default()).is_err_and(|error| is_request(&error))
+        );
         assert!(mpi::request_free(bad).is_err_and(|error| is_request(&error)));
         assert!(mpi::request_get_status(bad).is_err_and(|error| is_request(&error)));
         assert!(mpi::cancel(bad).is_err_and(|error| is_request(&error)));
@@ -289,11 +291,14 @@ fn test_and_wait_families() {
     let mut got = [[0]; 4];
     let [a, b, c, d] = &mut got;
     let mut requests = [irecv(a, 0, 10), irecv(b, 0, 11), REQUEST_NULL, irecv(c, 0, 12)];
-    let told = Told::default();
-    assert_eq!(mpi::testall(&mut requests, &told), Ok(false));
-    assert!(told.take().is_empty());
+    let statuses = RecordedStatuses::default();
+    assert_eq!(mpi::testall(&mut requests, &statuses), Ok(false));
+    assert!(statuses.take().is_empty());
     assert_eq!(mpi::testany(&mut requests), Ok((UNDEFINED, false, Status::EMPTY)));
-    assert_eq!(mpi::testsome(&mut requests, &mut [0; 4], &Told::default()), Ok(0));
+    assert_eq!(
+        mpi::testsome(&mut requests, &mut [0; 4], &RecordedStatuses::default()),
+        Ok(0)
+    );
     assert!(!mpi::test(&mut requests[0]).expect("looked").0);
 
     send(&[111], 11);
@@ -307,20 +312,29 @@ fn test_and_wait_families() {
     send(&[112], 12);
     send(&[110], 10);
     let mut indices = [0; 4];
-    assert_eq!(mpi::request_get_status_some(&requests, &mut indices, &told), Ok(2));
-    assert_eq!((indices, told.take_tags()), ([0, 3, 0, 0], vec![10, 12]));
-    assert_eq!(mpi::request_get_status_all(&requests, &Told::default()), Ok(true));
-    assert_eq!(mpi::waitsome(&mut requests, &mut indices, &told), Ok(2));
-    assert_eq!((indices, told.take_tags()), ([0, 3, 0, 0], vec![10, 12]));
+    assert_eq!(mpi::request_get_status_some(&requests, &mut indices, &statuses), Ok(2));
+    assert_eq!((indices, statuses.take_tags()), ([0, 3, 0, 0], vec![10, 12]));
+    assert_eq!(
+        mpi::request_get_status_all(&requests, &RecordedStatuses::default()),
+        Ok(true)
+    );
+    assert_eq!(mpi::waitsome(&mut requests, &mut indices, &statuses), Ok(2));
+    assert_eq!((indices, statuses.take_tags()), ([0, 3, 0, 0], vec![10, 12]));
     assert_eq!(requests, [REQUEST_NULL; 4]);
 
     let mut none = [REQUEST_NULL; 2];
     assert_eq!(mpi::waitany(&mut none), Ok((UNDEFINED, Status::EMPTY)));
     assert_eq!(mpi::testany(&mut none), Ok((UNDEFINED, true, Status::EMPTY)));
-    assert_eq!(mpi::waitsome(&mut none, &mut indices, &Told::default()), Ok(UNDEFINED));
-    assert_eq!(mpi::testsome(&mut none, &mut indices, &Told::default()), Ok(UNDEFINED));
-    assert_eq!(mpi::testall(&mut none, &Told::default()), Ok(true));
-    assert_eq!(mpi::waitall(&mut [], &Told::default()), Ok(()));
+    assert_eq!(
+        mpi::waitsome(&mut none, &mut indices, &RecordedStatuses::default()),
+        Ok(UNDEFINED)
+    );
+    assert_eq!(
+        mpi::testsome(&mut none, &mut indices, &RecordedStatuses::default()),
+        Ok(UNDEFINED)
+    );
+    assert_eq!(mpi::testall(&mut none, &RecordedStatuses::default()), Ok(true));
+    assert_eq!(mpi::waitall(&mut [], &RecordedStatuses::default()), Ok(()));
 
     let mut last = irecv(d, 0, 13);
     send(&[113], 13);
@@ -338,9 +352,9 @@ fn waitsome_with_a_failure() {
     send(&[1, 2], 1);
     send(&[1, 2], 2);
     let mut indices = [9; 2];
-    let told = Told::default();
-    let error = mpi::waitsome(&mut requests, &mut indices, &told).expect_err("the first is too long");
-    let errors: Vec<_> = told.take().iter().map(|status| status.error).collect();
+    let statuses = RecordedStatuses::default();
+    let error = mpi::waitsome(&mut requests, &mut indices, &statuses).expect_err("the first is too long");
+    let errors: Vec<_> = statuses.take().iter().map(|status| status.error).collect();
     assert_eq!(class(&error), Class::InStatus as i32);
     assert_eq!(error.completion().map(|completion| completion.index), Some(2));
     assert_eq!(indices, [0, 1]);
@@ -498,9 +512,9 @@ fn persistent_requests() {
         data.set(value);
         mpi::startall(&mut requests).expect("started");
         assert!(mpi::start(&mut requests[1]).is_err(), "active already");
-        let told = Told::default();
-        mpi::waitall(&mut requests, &told).expect("complete");
-        assert_eq!(told.take()[1].tag, 6);
+        let statuses = RecordedStatuses::default();
+        mpi::waitall(&mut requests, &statuses).expect("complete");
+        assert_eq!(statuses.take()[1].tag, 6);
         assert_ne!(requests[0], REQUEST_NULL);
     }
     // SAFETY: nothing is pending, and only the library wrote it meanwhile.
@@ -634,7 +648,7 @@ fn many_requests() {
         .map(|(slot, tag)| irecv(slot, 0, tag))
         .collect();
     requests.extend(data.chunks(1).rev().map(|value| isend(value, value[0])));
-    mpi::waitall(&mut requests, &Told::default()).expect("all");
+    mpi::waitall(&mut requests, &RecordedStatuses::default()).expect("all");
     assert_eq!(got, data);
     assert!(requests.iter().all(|request| *request == REQUEST_NULL));
 }

@@ -4,11 +4,11 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ops::Range;
 use std::sync::OnceLock;
 
-type Visit = unsafe extern "C" fn(context: *mut c_void, argument: *mut c_void) -> c_int;
+type TraceFn = unsafe extern "C" fn(context: *mut c_void, argument: *mut c_void) -> c_int;
 
 unsafe extern "C" {
     // Itanium C++ ABI, exception handling: of libgcc_s, which Rust's own panics use.
-    fn _Unwind_Backtrace(visit: Visit, argument: *mut c_void) -> c_int;
+    fn _Unwind_Backtrace(trace: TraceFn, argument: *mut c_void) -> c_int;
     fn _Unwind_GetIP(context: *mut c_void) -> usize;
     // The stack pointer of the function that the context is of, at the call that it is in.
     fn _Unwind_GetCFA(context: *mut c_void) -> usize;
@@ -65,9 +65,9 @@ pub fn name_at(address: usize) -> Option<&'static str> {
     unsafe { CStr::from_ptr(found.dli_sname) }.to_str().ok()
 }
 
-/// Where a thread came into this library.
+/// A call from outside into this library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Entry {
+pub struct LibraryCall {
     /// An address in the function that was called.
     pub called: usize,
     /// Where that returns to.
@@ -79,7 +79,7 @@ pub struct Entry {
 /// Where the calling thread came into the library that this function is part of; `None`: it is part of the program itself, or too many
 /// calls deep. About a microsecond the first time, for a call that is known some ten nanoseconds. Does not block but for the loader's lock.
 #[inline(never)]
-pub fn entry() -> Option<Entry> {
+pub fn entry() -> Option<LibraryCall> {
     let own = own_code()?;
     let here = frames::here();
     if let Some(entry) = frames::known(here, &own) {
@@ -95,7 +95,7 @@ pub fn entry() -> Option<Entry> {
     // SAFETY: `step` gets the search, which lives as long as the call.
     unsafe { _Unwind_Backtrace(step, (&raw mut search).cast()) };
     frames::learn(here, &search.frames);
-    (search.caller != 0 && search.called != 0).then_some(Entry {
+    (search.caller != 0 && search.called != 0).then_some(LibraryCall {
         called: search.called,
         caller: search.caller,
         is_known: false,
@@ -133,15 +133,15 @@ mod frames {
     use std::cell::RefCell;
     use std::ops::Range;
 
-    use super::Entry;
+    use super::LibraryCall;
 
-    /// Places that are known at a time. A power of two.
-    const PLACES: usize = 512;
-    /// Of a place outside of the library: the walk ends there.
+    /// Frames that are known at a time. A power of two.
+    const FRAMES: usize = 512;
+    /// Of a frame outside of the library: the walk ends there.
     const END: usize = usize::MAX;
 
     #[derive(Clone, Copy)]
-    struct Place {
+    struct Frame {
         /// Where a function goes on; 0: nowhere.
         address: usize,
         /// How far from its stack pointer there the one of its caller is; 0: that differs.
@@ -151,19 +151,19 @@ mod frames {
     struct Known {
         /// How far the stack pointer of the caller of [`super::entry`] is from where it was taken.
         first: usize,
-        places: Box<[Place; PLACES]>,
+        frames: Box<[Frame; FRAMES]>,
     }
 
     impl Known {
-        fn place(&mut self, address: usize) -> &mut Place {
+        fn frame(&mut self, address: usize) -> &mut Frame {
             const MIX: usize = 0x9e37_79b9_7f4a_7c15;
-            &mut self.places[address.wrapping_mul(MIX) >> (usize::BITS - PLACES.trailing_zeros())]
+            &mut self.frames[address.wrapping_mul(MIX) >> (usize::BITS - FRAMES.trailing_zeros())]
         }
 
         fn learn(&mut self, address: usize, bytes: usize) {
-            let place = self.place(address);
-            let differs = place.address == address && place.bytes != bytes;
-            *place = Place {
+            let frame = self.frame(address);
+            let differs = frame.address == address && frame.bytes != bytes;
+            *frame = Frame {
                 address,
                 bytes: if differs { 0 } else { bytes },
             };
@@ -183,7 +183,7 @@ mod frames {
         stack
     }
 
-    pub fn known(here: usize, own: &Range<usize>) -> Option<Entry> {
+    pub fn known(here: usize, own: &Range<usize>) -> Option<LibraryCall> {
         KNOWN.with_borrow_mut(|known| {
             let known = known.as_mut()?;
             let mut stack = here + known.first;
@@ -192,13 +192,13 @@ mod frames {
                 // SAFETY: the stack pointer of a function that is not over, by what was learned of all below it: the return address
                 // of the call that it is in lies before.
                 let address = unsafe { std::ptr::with_exposed_provenance::<usize>(stack - size_of::<usize>()).read() };
-                let place = *known.place(address);
-                match place.bytes {
-                    _ if place.address != address => return None,
+                let frame = *known.frame(address);
+                match frame.bytes {
+                    _ if frame.address != address => return None,
                     0 => return None,
                     END if called == 0 || own.contains(&address) => return None,
                     END => {
-                        return Some(Entry {
+                        return Some(LibraryCall {
                             called,
                             caller: address,
                             is_known: true,
@@ -216,10 +216,10 @@ mod frames {
         let [_, callers @ ..] = frames else { return };
         let Some(&(_, first)) = callers.first() else { return };
         KNOWN.with_borrow_mut(|known| {
-            let none = Place { address: 0, bytes: 0 };
+            let none = Frame { address: 0, bytes: 0 };
             let known = known.get_or_insert_with(|| Known {
                 first: 0,
-                places: Box::new([none; PLACES]),
+                frames: Box::new([none; FRAMES]),
             });
             known.first = first.wrapping_sub(here);
             for pair in callers.windows(2) {
@@ -237,13 +237,13 @@ mod frames {
 mod frames {
     use std::ops::Range;
 
-    use super::Entry;
+    use super::LibraryCall;
 
     pub fn here() -> usize {
         0
     }
 
-    pub fn known(_here: usize, _own: &Range<usize>) -> Option<Entry> {
+    pub fn known(_here: usize, _own: &Range<usize>) -> Option<LibraryCall> {
         None
     }
 

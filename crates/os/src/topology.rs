@@ -2,14 +2,14 @@
 //!
 //! Virtual machines and containers may hide any of it, so everything here may be absent.
 
-mod place;
+mod locality;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::OnceLock;
 
-pub use place::{Level, MadeUp, Place, unit};
+pub use locality::{Level, Locality, MadeUp, unit};
 
 const CPUS: &str = "/sys/devices/system/cpu";
 const NODES: &str = "/sys/devices/system/node";

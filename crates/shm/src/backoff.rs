@@ -67,7 +67,7 @@ table! {
     LOOKS_AT_POST = 100, "looks", "At a post of a collective, the same.";
     LOOKS_AT_REQUEST = 20, "looks", "At a collective that a request runs, the same.";
     LOOKS_AT_SIGNAL = 500, "looks", "At memory that OpenSHMEM's programs wait for, the same.";
-    LOOKS_AT_ANSWER = 400, "looks", "For the answer of a target that is inside the library to a question about its ordinary memory (docs/decisions/0070), before it is taken back.";
+    LOOKS_AT_ANSWER = 400, "looks", "For the answer of a target that is inside the library to a request for an operation on its ordinary memory (docs/decisions/0070), before it is taken back.";
     LOOKS_AT_ANSWER_AWAY = 64, "looks", "The same, if the target is not inside: it may be just about to.";
     LOOKS_AT_PIECE = 4000, "looks", "The same, for a piece of a longer operation: the target may be copying other ones first.";
     LOOKS_AT_COPY = 30000, "looks", "The same, for one that the target copies by the kernel.";
@@ -83,7 +83,7 @@ table! {
     LOOKS_AT_LOCK = 64, "looks", "At a lock that is held for short, between two pauses.";
     SHORT_SPIN = 100, "us", "Spinning at such a lock by a rank with a CPU of its own, before it sleeps for short.";
     SHORT_SLEEP = 50, "us", "How long it sleeps then.";
-    LOOKS_AT_HOLDER = 16384, "looks", "At such a lock of ARMCI, between two questions whether its holder lives.";
+    LOOKS_AT_HOLDER = 16384, "looks", "At such a lock of ARMCI, between two checks whether its holder lives.";
     BESIDE_OTHERS = 8, "times", "As long as else (`yield_us`) does a rank with a CPU of its own spin before it sleeps while other processes take its CPU now and then: the awaited rank may be off its CPU for as long as a time slice, and one that sleeps gives its own CPU away for another.";
     TAKEN = 3, "%", "Of the time that some rank of the node wants a CPU it has none: from there on other processes take it now and then.";
     TAKEN_BY_MANY = 45, "%", "The same on average over ranks: from there on all CPUs have other processes to serve, and ranks that sleep early come to run at the same time.";
@@ -116,7 +116,7 @@ pub struct Facts {
     /// The tunable `spin_us`; zero: as wakes decide.
     pub spin: Duration,
     /// The tunable `yield_us`.
-    pub patience: Duration,
+    pub yield_for: Duration,
     /// Other processes take the CPUs of ranks that have their own.
     pub beside_others: bool,
 }
@@ -141,7 +141,7 @@ impl Limits {
             return Self {
                 looks: LOOKS_OVERSUBSCRIBED.count(),
                 spin: Duration::ZERO,
-                sleep_after: facts.patience * facts.ranks.div_ceil(facts.cpus),
+                sleep_after: facts.yield_for * facts.ranks.div_ceil(facts.cpus),
             };
         }
         let spin = match facts.spin {
@@ -154,7 +154,7 @@ impl Limits {
         Self {
             looks: LOOKS.count(),
             spin,
-            sleep_after: facts.patience * times,
+            sleep_after: facts.yield_for * times,
         }
     }
 }
@@ -256,7 +256,7 @@ impl Backoff {
         }
         let facts = facts();
         // Most waits that share a CPU end after their first yield: the clock is read from the second on. One that is to sleep at once does.
-        if oversubscribed && !self.has_yielded && !facts.patience.is_zero() {
+        if oversubscribed && !self.has_yielded && !facts.yield_for.is_zero() {
             self.has_yielded = true;
             return Next::Yield;
         }
@@ -270,7 +270,7 @@ impl Backoff {
         let limits = Limits::of(facts);
         let sleep_after = match self.wakes {
             0 => limits.sleep_after,
-            _ => facts.patience,
+            _ => facts.yield_for,
         };
         if idle >= limits.spin.max(sleep_after) {
             return Next::Sleep;

@@ -5,8 +5,8 @@
 //! `CANCELLED` by the sender; each by one compare-and-swap, so exactly one of them wins. A sender that has claimed an
 //! advertised receive ([`Advert`](crate::Advert)) owns both sides of it, and says so by `PUSHED`.
 //!
-//! A receiver that wants the bytes streamed asks (`ASKED`, with the number of the question). If the sender does not begin
-//! (`STREAMED`) for long, since it computes, the receiver may take the question back (`MATCHED`) and copy by itself; that
+//! A receiver that wants the bytes streamed asks (`ASKED`, with the number of the request). If the sender does not begin
+//! (`STREAMED`) for long, since it computes, the receiver may withdraw the request (`MATCHED`) and copy by itself; that
 //! is one compare-and-swap of each, too.
 //!
 //! Once matched, a receiver may share the copying out in chunks: it claims them from the front, the sender from the back,
@@ -32,7 +32,7 @@ const MATCHED: u64 = 2;
 const CANCELLED: u64 = 3;
 /// The sender has claimed the receive that takes it, and shares the copying out.
 const PUSHED: u64 = 4;
-/// The receiver has asked for the bytes; the question's number above.
+/// The receiver has asked for the bytes; the number of the request above.
 const ASKED: u64 = 5;
 /// The sender has begun to answer.
 const STREAMED: u64 = 6;
@@ -101,18 +101,18 @@ impl Descriptor {
 }
 
 impl Descriptor {
-    /// Ask for the bytes. By the receiver that has taken the offer, before the record that asks. No two questions of
+    /// Ask for the bytes. By the receiver that has taken the offer, before the record that asks. No two requests of
     /// a job have the same number, since the sender reuses a descriptor while the receiver may still look; up to 2^56.
-    pub fn ask(&self, question: u64) {
-        self.state.store(question << KIND_BITS | ASKED, Ordering::Release);
+    pub fn ask(&self, number: u64) {
+        self.state.store(number << KIND_BITS | ASKED, Ordering::Release);
     }
 
-    /// Begin to answer, by the sender. False: the question was taken back.
-    pub fn stream(&self, question: u64) -> bool {
-        // SYNC: question
+    /// Begin to answer, by the sender. False: the request was withdrawn.
+    pub fn stream(&self, number: u64) -> bool {
+        // SYNC: cts
         self.state
             .compare_exchange(
-                question << KIND_BITS | ASKED,
+                number << KIND_BITS | ASKED,
                 STREAMED,
                 Ordering::AcqRel,
                 Ordering::Acquire,
@@ -120,12 +120,12 @@ impl Descriptor {
             .is_ok()
     }
 
-    /// Take the question back, by the receiver. False: the sender has begun to answer.
-    pub fn take_back(&self, question: u64) -> bool {
-        // SYNC: question
+    /// Withdraw the request, by the receiver. False: the sender has begun to answer.
+    pub fn take_back(&self, number: u64) -> bool {
+        // SYNC: cts
         self.state
             .compare_exchange(
-                question << KIND_BITS | ASKED,
+                number << KIND_BITS | ASKED,
                 MATCHED,
                 Ordering::AcqRel,
                 Ordering::Acquire,
@@ -344,7 +344,7 @@ mod tests {
             let sender = loom::thread::spawn(move || theirs.stream(1));
             let back = descriptor.take_back(1);
             if back {
-                // What it could not pull it asks for again; the first question must not be answered.
+                // What it could not pull it asks for again; the first request must not be answered.
                 descriptor.ask(2);
             }
             let streamed = sender.join().expect("ends");

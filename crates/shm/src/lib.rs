@@ -28,7 +28,7 @@ mod sync;
 pub use advert::Advert;
 pub use descriptor::Descriptor;
 pub use doorbell::{Doorbell, Slept};
-pub use registry::{Place, Registry};
+pub use registry::{Registry, SharedAddress};
 pub use segment::{Offset, Segment};
 pub use slot::Slot;
 pub use stripe::Stripe;

@@ -1,18 +1,18 @@
 //! A place where one process asks another to do something to the other's memory, and takes its request back if the other is away.
 //!
 //! # Layout
-//! Two lines: `turn` with the question behind it, `answer` with its data behind it. The asking origin spins on the second while the other
+//! Two lines: `turn` with the request behind it, `answer` with its data behind it. The asking origin spins on the second while the other
 //! side works on the first.
 //!
 //! # Fields
 //! `turn`: a state in the three lowest bits (free, claimed, posted, taken, left, left and taken), above them the rank of the origin. `number`:
 //! which turn this is, written by the origin that has claimed the box. `answer`: number and outcome of the last turn that is over, written by the target
-//! thread that has taken it. The bytes of the question belong to the origin until it posts, and may not change until the box is free again; those of
-//! the answer belong to the target until it answers. A question that is *left* no longer belongs to the origin: it is not withdrawn, has no answer,
+//! thread that has taken it. The bytes of the request belong to the origin until it posts, and may not change until the box is free again; those of
+//! the answer belong to the target until it answers. A request that is *left* no longer belongs to the origin: it is not withdrawn, has no answer,
 //! and the target frees the box.
 //!
 //! # Ordering
-//! A box is claimed by an acquire of what freed it; posting releases the question, taking acquires it; the answer releases what was done
+//! A box is claimed by an acquire of what freed it; posting releases the request, taking acquires it; the answer releases what was done
 //! and answered, and finding it acquires that. Only one of *take* and *withdraw* gets a posted box: both compare and swap. The target that has freed a box
 //! that was left to it has released what was done, which [`Mailbox::left`] acquires.
 //!
@@ -35,8 +35,8 @@ const ABOVE: u32 = 3;
 
 const REFUSED: u32 = 1;
 
-/// Bytes of a question.
-pub const QUESTION: usize = 56;
+/// Bytes of a request.
+pub const REQUEST: usize = 56;
 /// Bytes that an answer may carry.
 pub const ANSWER: usize = 56;
 
@@ -46,7 +46,7 @@ pub const ANSWER: usize = 56;
 pub struct Mailbox {
     turn: AtomicU32,
     number: AtomicU32,
-    question: UnsafeCell<[u64; QUESTION / 8]>,
+    request: UnsafeCell<[u64; REQUEST / 8]>,
     answer: AtomicU32,
     #[cfg(not(loom))]
     unused: u32,
@@ -107,10 +107,10 @@ impl Mailbox {
         })
     }
 
-    /// Where the question goes, and is: [`QUESTION`] bytes.
+    /// Where the request goes, and is: [`REQUEST`] bytes.
     #[inline]
-    pub fn question(&self) -> *mut u8 {
-        self.question.get().cast()
+    pub fn request(&self) -> *mut u8 {
+        self.request.get().cast()
     }
 
     /// Where what is answered goes, and is: [`ANSWER`] bytes.
@@ -119,21 +119,21 @@ impl Mailbox {
         self.answered.get().cast()
     }
 
-    /// Show the question, which is written.
+    /// Show the request, which is written.
     #[inline]
     pub fn post(&self, turn: &Turn) {
-        // SYNC: mailbox-question
+        // SYNC: mailbox-request
         self.turn.store(turn.me << ABOVE | POSTED, Ordering::Release);
     }
 
-    /// Show the question, which is written, and leave it to the other side, which frees the box once it has done it.
+    /// Show the request, which is written, and leave it to the other side, which frees the box once it has done it.
     #[inline]
     pub fn leave(&self, turn: Turn) {
-        // SYNC: mailbox-question
+        // SYNC: mailbox-request
         self.turn.store(turn.me << ABOVE | LEFT, Ordering::Release);
     }
 
-    /// The number of the turn whose question was left, and is not done. A target that its asker tells of it finds it here, and what was done once there
+    /// The number of the turn whose request was left, and is not done. A target that its asker tells of it finds it here, and what was done once there
     /// is none, or that of a later turn.
     #[inline]
     pub fn left(&self) -> Option<u32> {
@@ -156,7 +156,7 @@ impl Mailbox {
         })
     }
 
-    /// Take the question back, unless somebody has taken it. True: the box is claimed again.
+    /// Take the request back, unless somebody has taken it. True: the box is claimed again.
     #[inline]
     pub fn withdraw(&self, turn: &Turn) -> bool {
         let (posted, claimed) = (turn.me << ABOVE | POSTED, turn.me << ABOVE | CLAIMED);
@@ -182,7 +182,7 @@ impl Mailbox {
             LEFT => LEFT_TAKEN,
             _ => return None,
         };
-        // SYNC: mailbox-question
+        // SYNC: mailbox-request
         self.turn
             .compare_exchange(turn, turn & !STATE | taken, Ordering::Acquire, Ordering::Relaxed)
             .ok()?;
@@ -238,7 +238,7 @@ impl Default for Mailbox {
         Self {
             turn: AtomicU32::new(FREE),
             number: AtomicU32::new(0),
-            question: UnsafeCell::default(),
+            request: UnsafeCell::default(),
             answer: AtomicU32::new(0),
             unused: 0,
             answered: UnsafeCell::default(),
@@ -252,7 +252,7 @@ impl Default for Mailbox {
         Self {
             turn: AtomicU32::new(FREE),
             number: AtomicU32::new(0),
-            question: UnsafeCell::default(),
+            request: UnsafeCell::default(),
             answer: AtomicU32::new(0),
             answered: UnsafeCell::default(),
         }
@@ -264,7 +264,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_question_is_taken_or_withdrawn() {
+    fn a_request_is_taken_or_withdrawn() {
         let place = Mailbox::default();
         assert!(place.take().is_none());
         let turn = place.claim(7).expect("free");
@@ -327,7 +327,7 @@ mod tests {
     #[derive(Default)]
     struct Shared {
         place: Mailbox,
-        question: UnsafeCell<u32>,
+        request: UnsafeCell<u32>,
         answer: UnsafeCell<u32>,
         memory: UnsafeCell<u32>,
     }
@@ -342,7 +342,7 @@ mod tests {
         // Another one has it: as the engine, we do without.
         let turn = shared.place.claim(me)?;
         // SAFETY: the box is ours.
-        shared.question.with_mut(|question| unsafe { *question = by });
+        shared.request.with_mut(|request| unsafe { *request = by });
         shared.place.post(&turn);
         let mut looks = 0;
         let found = loop {
@@ -363,8 +363,8 @@ mod tests {
     fn serve(shared: &Shared) {
         if let Some(taken) = shared.place.take() {
             // SAFETY: taken by us.
-            let by = shared.question.with(|question| unsafe { *question });
-            // SAFETY: the taker of a question is the only one at the memory in this model.
+            let by = shared.request.with(|request| unsafe { *request });
+            // SAFETY: the taker of a request is the only one at the memory in this model.
             let before = shared.memory.with_mut(|memory| unsafe {
                 *memory += by;
                 *memory - by
@@ -375,9 +375,9 @@ mod tests {
         }
     }
 
-    /// A withdrawn question is not done, and any other is done once.
+    /// A withdrawn request is not done, and any other is done once.
     #[test]
-    fn loom_a_question_is_done_once_or_withdrawn() {
+    fn loom_a_request_is_done_once_or_withdrawn() {
         loom::model(|| {
             let shared = Arc::new(Shared::default());
             let theirs = shared.clone();
@@ -396,7 +396,7 @@ mod tests {
         });
     }
 
-    /// A target that is told of a deferred question finds it done once none is left, whichever of its threads has done it.
+    /// A target that is told of a deferred request finds it done once none is left, whichever of its threads has done it.
     #[test]
     fn loom_what_is_left_is_done_before_it_is_gone() {
         let mut model = loom::model::Builder::new();
@@ -408,7 +408,7 @@ mod tests {
             let origin = loom::thread::spawn(move || {
                 let turn = theirs.place.claim(1).expect("nobody else asks");
                 // SAFETY: the box is ours.
-                theirs.question.with_mut(|question| unsafe { *question = 3 });
+                theirs.request.with_mut(|request| unsafe { *request = 3 });
                 theirs.place.leave(turn);
                 tell.store(1, Ordering::Release);
             });

@@ -125,7 +125,7 @@ pub fn find_others<I: IntoIterator<Item = f64>>(of_all: impl FnOnce(f64, Duratio
     !BESIDE_OTHERS.swap(found, Ordering::Relaxed) && found
 }
 
-/// Of the time that the calling thread wanted a CPU, the smoothed percentage in which it had none; what happened between its last question and
+/// Of the time that the calling thread wanted a CPU, the smoothed percentage in which it had none; what happened between its last call and
 /// `since` does not count. `None`: it has asked a short while ago, or asks for the first time, or the kernel does not tell. A few system calls; does
 /// not block.
 pub fn ask_for_taken(since: Duration) -> Option<f64> {

@@ -5,7 +5,7 @@
 //! other.
 //!
 //! # Safety
-//! A [`Place`] may come from a peer: [`Registry::at`] gives addresses only within memory that was taken from the segment
+//! A [`SharedAddress`] may come from a peer: [`Registry::at`] gives addresses only within memory that was taken from the segment
 //! it names.
 
 use std::ptr::NonNull;
@@ -21,12 +21,12 @@ pub const JOB: u8 = 0;
 
 const OFFSET_BITS: u32 = 56;
 
-/// Where bytes are for everybody who maps the segment: its number and an offset, in one word. Places in one segment can
+/// Where bytes are for everybody who maps the segment: its number and an offset, in one word. Addresses in one segment can
 /// be counted with, like addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Place(pub u64);
+pub struct SharedAddress(pub u64);
 
-impl Place {
+impl SharedAddress {
     fn new(segment: usize, offset: u64) -> Self {
         Self((segment as u64) << OFFSET_BITS | offset)
     }
@@ -63,26 +63,29 @@ impl Registry {
 
     /// Where peers find `length` bytes at `address` of this process; `None`: they do not map them.
     #[inline]
-    pub fn find(&self, address: u64, length: u64) -> Option<Place> {
+    pub fn find(&self, address: u64, length: u64) -> Option<SharedAddress> {
         self.segments.iter().enumerate().find_map(|(number, segment)| {
             let offset = segment.get()?.offset_of(address, length)?;
-            Some(Place::new(number, offset))
+            Some(SharedAddress::new(number, offset))
         })
     }
 
-    /// Bytes that there are from `place` on, at least until what its segment has taken ends.
+    /// Bytes that there are from `shared_address` on, at least until what its segment has taken ends.
     #[inline]
-    pub fn available(&self, place: Place) -> u64 {
-        let segment = self.segments.get(place.segment()).and_then(OnceLock::get);
+    pub fn available(&self, shared_address: SharedAddress) -> u64 {
+        let segment = self.segments.get(shared_address.segment()).and_then(OnceLock::get);
         segment
-            .and_then(|segment| segment.available(place.offset()))
+            .and_then(|segment| segment.available(shared_address.offset()))
             .unwrap_or(0)
     }
 
-    /// Address in this process of `length` bytes that are, or are said to be, at `place`.
+    /// Address in this process of `length` bytes that are, or are said to be, at `shared_address`.
     #[inline]
-    pub fn at(&self, place: Place, length: u64) -> Option<NonNull<u8>> {
-        self.segments.get(place.segment())?.get()?.range(place.offset(), length)
+    pub fn at(&self, shared_address: SharedAddress, length: u64) -> Option<NonNull<u8>> {
+        self.segments
+            .get(shared_address.segment())?
+            .get()?
+            .range(shared_address.offset(), length)
     }
 }
 
@@ -98,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_the_same_bytes_for_everybody() {
+    fn a_shared_address_is_the_same_bytes_for_everybody() {
         let [here, there] = twice();
         let (ours, theirs) = (Registry::new(), Registry::new());
         assert!(ours.add(JOB, here) && theirs.add(JOB, there));
@@ -108,8 +111,8 @@ mod tests {
         let first = here.at(offset, 10_000).expect("taken").as_ptr();
         // SAFETY: within what was taken.
         let inside = unsafe { first.add(77) };
-        let place = ours.find(inside.addr() as u64, 9_923).expect("in the segment");
-        let seen = theirs.at(place, 9_923).expect("taken").as_ptr();
+        let shared_address = ours.find(inside.addr() as u64, 9_923).expect("in the segment");
+        let seen = theirs.at(shared_address, 9_923).expect("taken").as_ptr();
         assert_ne!(seen, inside, "two mappings");
         // SAFETY: both are mapped and nobody else knows them.
         unsafe {
@@ -134,21 +137,23 @@ mod tests {
         assert_eq!(registry.find(local.as_ptr().addr() as u64, 8), None);
         assert_eq!(registry.find(first, u64::MAX), None, "beyond the end of all addresses");
         assert_eq!(registry.find(u64::MAX, 1), None);
-        let place = registry.find(first, 4096).expect("in the segment");
-        assert!(registry.at(place, 4096).is_some());
-        assert!(registry.at(place, 4097).is_none(), "beyond what was taken");
+        let shared_address = registry.find(first, 4096).expect("in the segment");
+        assert!(registry.at(shared_address, 4096).is_some());
+        assert!(registry.at(shared_address, 4097).is_none(), "beyond what was taken");
         assert_eq!(
-            [0, 4095, 4096, 4097].map(|at| registry.available(Place(place.0 + at))),
+            [0, 4095, 4096, 4097].map(|at| registry.available(SharedAddress(shared_address.0 + at))),
             [4096, 1, 0, 0]
         );
         assert!(
-            registry.at(Place(place.0 - 4097), 1).is_none(),
+            registry.at(SharedAddress(shared_address.0 - 4097), 1).is_none(),
             "the fixed part is nobody's"
         );
         assert!(
-            registry.at(Place(place.0 ^ 1 << OFFSET_BITS), 1).is_none(),
+            registry
+                .at(SharedAddress(shared_address.0 ^ 1 << OFFSET_BITS), 1)
+                .is_none(),
             "segment 0 is not there"
         );
-        assert!(registry.at(Place(u64::MAX), 1).is_none());
+        assert!(registry.at(SharedAddress(u64::MAX), 1).is_none());
     }
 }

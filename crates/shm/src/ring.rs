@@ -21,7 +21,7 @@
 //! its cache while it has nothing better to do.
 //!
 //! # Safety
-//! Exactly one [`Producer`] and one [`Consumer`] per ring. A consumer checks every length it reads: a broken or hostile
+//! Exactly one [`Producer`] and one [`Consumer`] per ring. A consumer checks every length it reads: a broken or adversarial
 //! producer can make it drop records, not leave the ring.
 
 use std::sync::Arc;
@@ -203,8 +203,8 @@ impl<M: Memory> Producer<M> {
         let to_end = size - (self.tail & (size - 1));
         let skip = if need > to_end { to_end } else { 0 };
         // One line more: the header after the record must be zero, so its line must be ours.
-        let reach = self.tail + skip + need + LINE + spare;
-        if reach > self.consumed + size {
+        let end = self.tail + skip + need + LINE + spare;
+        if end > self.consumed + size {
             // SYNC: ring-credit
             self.consumed = self
                 .memory
@@ -212,7 +212,7 @@ impl<M: Memory> Producer<M> {
                 .consumed
                 .load(Ordering::Acquire)
                 .clamp(self.consumed, self.tail);
-            if reach > self.consumed + size {
+            if end > self.consumed + size {
                 return None;
             }
         }

@@ -40,7 +40,7 @@ pub struct Slot {
     /// by `process_vm_readv` has the right process, and the permission.
     nonce: [AtomicU64; 2],
     nonce_address: AtomicU64,
-    place: AtomicU64,
+    locality: AtomicU64,
     access: [AtomicU64; 2],
     /// Nonzero: the rank wants to go on when others fail. Read by the launcher.
     endures: AtomicU32,
@@ -127,7 +127,7 @@ pub struct Identity {
     /// Where its own copy of the secret lies.
     pub nonce_address: u64,
     /// Where on the machine it runs, as a number that only those who use it understand.
-    pub place: u64,
+    pub locality: u64,
     /// By what a device gives access to its memory: XPMEM's id, or the kernel module's cookie; zeros: none does.
     pub access: [u64; 2],
 }
@@ -146,7 +146,7 @@ impl Slot {
         self.nonce[0].store(identity.nonce[0], Ordering::Relaxed);
         self.nonce[1].store(identity.nonce[1], Ordering::Relaxed);
         self.nonce_address.store(identity.nonce_address, Ordering::Relaxed);
-        self.place.store(identity.place, Ordering::Relaxed);
+        self.locality.store(identity.locality, Ordering::Relaxed);
         for (word, value) in self.access.iter().zip(identity.access) {
             word.store(value, Ordering::Relaxed);
         }
@@ -167,7 +167,7 @@ impl Slot {
                 self.nonce[1].load(Ordering::Relaxed),
             ],
             nonce_address: self.nonce_address.load(Ordering::Relaxed),
-            place: self.place.load(Ordering::Relaxed),
+            locality: self.locality.load(Ordering::Relaxed),
             access: [
                 self.access[0].load(Ordering::Relaxed),
                 self.access[1].load(Ordering::Relaxed),

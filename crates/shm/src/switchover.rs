@@ -1,19 +1,19 @@
 //! How elements that are changed by atomic instructions come to be changed under locks from then on, while others are at it.
 //!
 //! # Layout
-//! A [`Phase`] per region: a word. A [`Visit`] per process: a word on a line of its own.
+//! A [`Phase`] per region: a word. A [`ReadSection`] per process: a word on a line of its own.
 //!
 //! # Fields
-//! A phase goes from *instructions* to *locks, still by instructions* to *locks*, never back. A visit is raised by its process while it
+//! A phase goes from *instructions* to *locks, still by instructions* to *locks*, never back. A section is raised by its process while it
 //! changes elements by instructions without a lock: a count if it has several threads.
 //!
 //! # Ordering
-//! Store, then load, on both sides: a visitor raises its visit and then looks at the phase; a process that wants locks changes the phase and then
-//! looks at the visits. Visitors do not fence for it where the other side can for them (`membarrier`), as with doorbells: an uncontended
-//! visit costs two stores. A visit ends by a release, which the look at it acquires, so what was done in it comes before the locks.
+//! Store, then load, on both sides: a process raises its section and then looks at the phase; a process that wants locks changes the phase and then
+//! looks at the sections. Processes in a section do not fence for it where the other side can for them (`membarrier`), as with doorbells: an uncontended
+//! section costs two stores. A section ends by a release, which the look at it acquires, so what was done in it comes before the locks.
 //!
 //! # Safety
-//! A process that dies in the middle of a visit leaves it raised: visits of processes that are declared dead are ignored. One that dies in the middle of
+//! A process that dies in the middle of a section leaves it raised: sections of processes that are declared dead are ignored. One that dies in the middle of
 //! changing the phase leaves it in the middle, where everything goes on, and somebody else may change it again.
 
 use crate::doorbell;
@@ -31,23 +31,23 @@ pub struct Phase(AtomicU32);
 /// Says that a process changes elements by instructions, of whatever region.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
-pub struct Visit(AtomicU32);
+pub struct ReadSection(AtomicU32);
 
-/// A visit, until this is dropped.
+/// A read section, until this is dropped.
 #[must_use]
-pub struct Visiting<'a> {
-    visit: &'a Visit,
+pub struct ReadGuard<'a> {
+    section: &'a ReadSection,
     of_several: bool,
 }
 
-impl Drop for Visiting<'_> {
+impl Drop for ReadGuard<'_> {
     #[inline]
     fn drop(&mut self) {
-        // SYNC: visit
+        // SYNC: section
         if self.of_several {
-            self.visit.0.fetch_sub(1, Ordering::Release);
+            self.section.0.fetch_sub(1, Ordering::Release);
         } else {
-            self.visit.0.store(0, Ordering::Release);
+            self.section.0.store(0, Ordering::Release);
         }
     }
 }
@@ -65,10 +65,14 @@ impl Phase {
         self.0.load(Ordering::Acquire) == LOCKS
     }
 
-    /// Go over to locks. `fence_all` fences all processes that do not fence for themselves; false: it cannot. `others`: the visits of all,
-    /// but of the dead. Does not block: a raised visit leaves the rest to another call, and no process is fenced until then. True: from
+    /// Go over to locks. `fence_all` fences all processes that do not fence for themselves; false: it cannot. `others`: the sections of all,
+    /// but of the dead. Does not block: a raised section leaves the rest to another call, and no process is fenced until then. True: from
     /// this call on, elements are under locks only.
-    pub fn lock<'a>(&self, fence_all: impl Fn() -> bool, mut others: impl Iterator<Item = &'a Visit> + Clone) -> bool {
+    pub fn lock<'a>(
+        &self,
+        fence_all: impl Fn() -> bool,
+        mut others: impl Iterator<Item = &'a ReadSection> + Clone,
+    ) -> bool {
         match self.0.load(Ordering::Relaxed) {
             LOCKS => return false,
             BOTH => {}
@@ -80,13 +84,13 @@ impl Phase {
                     .compare_exchange(INSTRUCTIONS, BOTH, Ordering::SeqCst, Ordering::Relaxed);
             }
         }
-        let is_raised = |visit: &Visit, order| visit.0.load(order) != 0;
-        if others.clone().any(|visit| is_raised(visit, Ordering::Relaxed)) || !fence_all() {
+        let is_raised = |section: &ReadSection, order| section.0.load(order) != 0;
+        if others.clone().any(|section| is_raised(section, Ordering::Relaxed)) || !fence_all() {
             return false;
         }
         fence(Ordering::SeqCst);
-        // SYNC: visit
-        if others.any(|visit| is_raised(visit, Ordering::Acquire)) {
+        // SYNC: section
+        if others.any(|section| is_raised(section, Ordering::Acquire)) {
             return false;
         }
         // SYNC: phase
@@ -94,11 +98,11 @@ impl Phase {
     }
 }
 
-impl Visit {
+impl ReadSection {
     /// Change elements of a region by instructions, until the answer is dropped; `None`: locks are needed. `fence_needed`: nobody can fence
-    /// for us. `of_several`: the process has several threads that may visit.
+    /// for us. `of_several`: the process has several threads that may be in it.
     #[inline]
-    pub fn begin(&self, phase: &Phase, fence_needed: bool, of_several: bool) -> Option<Visiting<'_>> {
+    pub fn begin(&self, phase: &Phase, fence_needed: bool, of_several: bool) -> Option<ReadGuard<'_>> {
         // No mark is raised needlessly: a process that wants locks would wait for it.
         if phase.0.load(Ordering::Relaxed) != INSTRUCTIONS {
             return None;
@@ -108,12 +112,12 @@ impl Visit {
         } else {
             self.0.store(1, Ordering::Relaxed);
         }
-        let visiting = Visiting {
-            visit: self,
+        let guard = ReadGuard {
+            section: self,
             of_several,
         };
         doorbell::order(fence_needed);
-        (phase.0.load(Ordering::Relaxed) == INSTRUCTIONS).then_some(visiting)
+        (phase.0.load(Ordering::Relaxed) == INSTRUCTIONS).then_some(guard)
     }
 }
 
@@ -122,20 +126,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_visit_makes_locks_wait_for_another_time() {
-        let (phase, visits) = (Phase::default(), [Visit::default(), Visit::default()]);
-        let visiting = visits[0].begin(&phase, true, true).expect("by instructions");
-        assert!(!phase.lock(|| false, visits.iter()) && !phase.is_locked());
-        assert!(visits[0].begin(&phase, true, true).is_some(), "nothing was changed");
-        assert!(!phase.lock(|| true, visits.iter()) && !phase.is_locked());
-        assert!(visits[1].begin(&phase, true, false).is_none(), "no new ones");
-        assert!(!phase.lock(|| unreachable!("no needless fence"), visits.iter()));
-        drop(visiting);
-        assert!(!phase.lock(|| false, visits.iter()));
-        assert!(phase.lock(|| true, visits.iter()) && phase.is_locked());
-        assert!(!phase.lock(|| true, visits.iter()), "told once");
+    fn a_read_section_makes_locks_wait_for_another_time() {
+        let (phase, sections) = (Phase::default(), [ReadSection::default(), ReadSection::default()]);
+        let guard = sections[0].begin(&phase, true, true).expect("by instructions");
+        assert!(!phase.lock(|| false, sections.iter()) && !phase.is_locked());
+        assert!(sections[0].begin(&phase, true, true).is_some(), "nothing was changed");
+        assert!(!phase.lock(|| true, sections.iter()) && !phase.is_locked());
+        assert!(sections[1].begin(&phase, true, false).is_none(), "no new ones");
+        assert!(!phase.lock(|| unreachable!("no needless fence"), sections.iter()));
+        drop(guard);
+        assert!(!phase.lock(|| false, sections.iter()));
+        assert!(phase.lock(|| true, sections.iter()) && phase.is_locked());
+        assert!(!phase.lock(|| true, sections.iter()), "told once");
         phase.reset();
-        assert!(visits[1].begin(&phase, false, false).is_some());
+        assert!(sections[1].begin(&phase, false, false).is_some());
     }
 }
 
@@ -147,7 +151,7 @@ mod tests {
 
     struct Shared {
         phase: Phase,
-        visits: [Visit; 2],
+        sections: [ReadSection; 2],
         element: UnsafeCell<u32>,
     }
 
@@ -156,39 +160,39 @@ mod tests {
     // SAFETY: as above.
     unsafe impl Send for Shared {}
 
-    /// A visitor beside somebody who goes over to locks: never both at the element.
+    /// A reader beside a process that goes over to locks: never both at the element.
     #[test]
-    fn loom_visitors_and_locks_exclude_each_other() {
+    fn loom_readers_and_locks_exclude_each_other() {
         loom::model(|| {
             let shared = Arc::new(Shared {
                 phase: Phase::default(),
-                visits: [Visit::default(), Visit::default()],
+                sections: [ReadSection::default(), ReadSection::default()],
                 element: UnsafeCell::new(0),
             });
             let theirs = shared.clone();
-            let visitor = loom::thread::spawn(move || {
-                let mut visits = 0;
+            let reader = loom::thread::spawn(move || {
+                let mut sections = 0;
                 for _ in 0..2 {
-                    if let Some(_visiting) = theirs.visits[0].begin(&theirs.phase, true, false) {
+                    if let Some(_guard) = theirs.sections[0].begin(&theirs.phase, true, false) {
                         // SAFETY: nobody else is at it.
                         theirs.element.with_mut(|element| unsafe { *element += 1 });
-                        visits += 1;
+                        sections += 1;
                     }
                 }
-                visits
+                sections
             });
             let mut changes = 0;
             for _ in 0..2 {
-                if shared.phase.lock(|| true, shared.visits.iter()) {
+                if shared.phase.lock(|| true, shared.sections.iter()) {
                     // SAFETY: as above.
                     shared.element.with_mut(|element| unsafe { *element += 1 });
                     changes += 1;
                 }
             }
             assert!(changes < 2);
-            let visits = visitor.join().expect("ends");
+            let sections = reader.join().expect("ends");
             // SAFETY: the other has ended.
-            assert_eq!(shared.element.with(|element| unsafe { *element }), visits + changes);
+            assert_eq!(shared.element.with(|element| unsafe { *element }), sections + changes);
         });
     }
 }

@@ -303,7 +303,7 @@ pub struct FarCell<'a, B> {
 impl<'a, B: Copy + Default> FarCell<'a, B> {
     /// The element at `address` on `pe`, where a place to store what was there is good until it is stored.
     fn new(job: &'a Job, call: Call, name: &str, address: usize, pe: u32, fetched: Fetched) -> Self {
-        let (far, target, at) = job.reach().place(call, name, address, size_of::<B>(), pe);
+        let (far, target, at) = job.remote_memory().target(call, name, address, size_of::<B>(), pe);
         Self {
             call,
             far,

@@ -24,13 +24,13 @@ use crate::memory::symmetric::Ranges;
 /// Bits of a range's name that are the offset.
 const OFFSET: u64 = (1 << 48) - 1;
 /// Words of a range as a PE tells of it: what it is, its bytes, and its key.
-const TOLD: usize = 8;
+const RANGE_WORDS: usize = 8;
 /// More ranges no PE has: a peer's number.
 const MOST_RANGES: u64 = 1 << 16;
 /// What the heap is; segments of static data are hashes.
 const HEAP: u64 = 0;
 
-const _: () = assert!(size_of::<RegionKey>() == 8 * (TOLD - 2));
+const _: () = assert!(size_of::<RegionKey>() == 8 * (RANGE_WORDS - 2));
 
 /// The memory of PEs on other nodes.
 #[derive(Debug)]
@@ -45,8 +45,8 @@ pub struct Far {
     thread: Mutex<Option<ProgressThread>>,
 }
 
-/// What another PE tells.
-struct Told {
+/// A range of symmetric memory, as another PE announces it.
+struct SymmetricRange {
     identity: u64,
     length: u64,
     key: RegionKey,
@@ -64,7 +64,7 @@ impl Far {
             let key = key.unwrap_or_else(|error| call.refuse(error));
             own.extend([*identity, piece.length()]);
             // SAFETY: plain numbers without holes, as many bytes.
-            own.extend(unsafe { std::mem::transmute::<RegionKey, [u64; TOLD - 2]>(key) });
+            own.extend(unsafe { std::mem::transmute::<RegionKey, [u64; RANGE_WORDS - 2]>(key) });
         }
         let mut counts = vec![0; team.size() as usize];
         let gathered = team.allgather(&[pieces.len() as u64], &mut counts);
@@ -74,19 +74,24 @@ impl Far {
             call.refuse(format!("a PE tells of {most} ranges of symmetric memory"));
         }
         let most = most as usize;
-        own.resize(most * TOLD, 0);
+        own.resize(most * RANGE_WORDS, 0);
         let mut all = vec![0; own.len() * counts.len()];
         let gathered = team.allgather(&own, &mut all);
         gathered.unwrap_or_else(|error| call.refuse(error));
-        let lists: Vec<Vec<Told>> = all
+        let lists: Vec<Vec<SymmetricRange>> = all
             .chunks_exact(own.len())
             .zip(&counts)
-            .map(|(told, count)| told.chunks_exact(TOLD).take(*count as usize).map(Told::of).collect())
+            .map(|(told, count)| {
+                told.chunks_exact(RANGE_WORDS)
+                    .take(*count as usize)
+                    .map(SymmetricRange::of)
+                    .collect()
+            })
             .collect();
         let targets = pieces.iter().map(|(identity, piece)| {
-            let of = |(pe, list): (usize, &Vec<Told>)| {
+            let of = |(pe, list): (usize, &Vec<SymmetricRange>)| {
                 let peer = Peer(pe as u32);
-                let same = |told: &&Told| told.identity == *identity && told.length == piece.length();
+                let same = |told: &&SymmetricRange| told.identity == *identity && told.length == piece.length();
                 let told = list.iter().find(same).filter(|_| symmetric::is_elsewhere(peer))?;
                 let target = Target::attach(peer, told.key);
                 Some(target.unwrap_or_else(|error| call.refuse(error)))
@@ -161,31 +166,31 @@ impl Far {
     }
 }
 
-impl Told {
+impl SymmetricRange {
     fn of(words: &[u64]) -> Self {
-        let mut key = [0; TOLD - 2];
+        let mut key = [0; RANGE_WORDS - 2];
         key.copy_from_slice(&words[2..]);
         Self {
             identity: words[0],
             length: words[1],
             // SAFETY: a key may have any bits; it is checked when it is attached.
-            key: unsafe { std::mem::transmute::<[u64; TOLD - 2], RegionKey>(key) },
+            key: unsafe { std::mem::transmute::<[u64; RANGE_WORDS - 2], RegionKey>(key) },
         }
     }
 }
 
 /// Symmetric memory, as PEs of other nodes are reached there.
 #[derive(Debug, Clone, Copy)]
-pub struct Reach<'a> {
+pub struct RemoteMemory<'a> {
     /// `None`: there are no other nodes.
     pub far: Option<&'a Far>,
     /// The names of bytes.
     pub ranges: &'a Ranges,
 }
 
-impl<'a> Reach<'a> {
+impl<'a> RemoteMemory<'a> {
     /// The region of a PE on another node with these bytes. There is none: the job ends.
-    pub fn place(self, call: Call, name: &str, address: usize, length: usize, pe: u32) -> (&'a Far, &'a Target, u64) {
+    pub fn target(self, call: Call, name: &str, address: usize, length: usize, pe: u32) -> (&'a Far, &'a Target, u64) {
         let found = self.far.and_then(|far| {
             let (target, at) = far.find(self.ranges, address, length, pe)?;
             Some((far, target, at))
@@ -203,7 +208,7 @@ impl<'a> Reach<'a> {
         if length == 0 {
             return;
         }
-        let (far, target, at) = self.place(call, "dest", dest, length, pe);
+        let (far, target, at) = self.target(call, "dest", dest, length, pe);
         far.before_long(call, length as u64);
         // SAFETY: the caller's promise; short bytes are copied, and long ones are sent before this returns.
         let put = unsafe { far.flow.put_bytes(target, at, source, length) };
@@ -221,7 +226,7 @@ impl<'a> Reach<'a> {
         if length == 0 {
             return;
         }
-        let (far, target, at) = self.place(call, "source", source, length, pe);
+        let (far, target, at) = self.target(call, "source", source, length, pe);
         // SAFETY: the caller's promise.
         let got = unsafe { far.flow.get_bytes(target, at, dest, length) };
         got.unwrap_or_else(|error| call.refuse(error));
@@ -238,7 +243,7 @@ impl<'a> Reach<'a> {
     #[cold]
     #[inline(never)]
     pub unsafe fn put_blocks(self, call: Call, dest: &FarBlocks, source: &Layout<'_>, pe: u32) {
-        let (far, target, at) = self.place(call, "dest", dest.first, dest.length, pe);
+        let (far, target, at) = self.target(call, "dest", dest.first, dest.length, pe);
         let there = dest.layout(at);
         // Blocks without gaps are bytes in a row.
         if let Layout::Contiguous(span) = there {
@@ -257,7 +262,7 @@ impl<'a> Reach<'a> {
     #[cold]
     #[inline(never)]
     pub unsafe fn get_blocks(self, call: Call, dest: &Layout<'_>, source: &FarBlocks, pe: u32) {
-        let (far, target, at) = self.place(call, "source", source.first, source.length, pe);
+        let (far, target, at) = self.target(call, "source", source.first, source.length, pe);
         // SAFETY: the caller's promise; this waits for the bytes.
         let got = unsafe { far.flow.get(target, &source.layout(at), dest) };
         got.unwrap_or_else(|error| call.refuse(error));

@@ -10,7 +10,7 @@ use isthmus_engine::symmetric::{self, Bells, Piece, size};
 use isthmus_engine::{ContextId, Peer, enter, rma, world};
 
 use crate::call::Call;
-use crate::far::{Far, Reach};
+use crate::far::{Far, RemoteMemory};
 use crate::memory::heap::Heap;
 use crate::memory::statics::{self, Moved};
 use crate::memory::symmetric::{Range, Ranges};
@@ -107,10 +107,10 @@ struct Card {
 /// A moved segment as a PE tells of it.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Told {
+struct MovedSegment {
     identity: u64,
     length: u64,
-    place: u64,
+    offset: u64,
 }
 
 impl Job {
@@ -128,8 +128,8 @@ impl Job {
         let cells = unsafe { shared.add(marks_bytes as usize) };
         let everyone: Box<[u32]> = (0..size).collect();
         let board = |members: Box<[u32]>| {
-            let place = members.iter().position(|&member| member == me);
-            Board::new(cells, bells, members, place.expect("we are on our node"), 0)
+            let member = members.iter().position(|&peer| peer == me);
+            Board::new(cells, bells, members, member.expect("we are on our node"), 0)
         };
         let (world, node) = match is_far {
             false => (board(everyone.clone()), None),
@@ -244,26 +244,27 @@ impl Job {
     fn tell(&self, call: Call, piece: Piece, base: usize, moved: Result<Vec<Moved>, &'static str>) -> Ranges {
         let statics: &[Moved] = moved.as_deref().unwrap_or_default();
         let count = statics.len().min(MOST_STATICS);
-        let list = or_refuse(call, Piece::take((MOST_STATICS * size_of::<Told>()) as u64));
+        let list = or_refuse(call, Piece::take((MOST_STATICS * size_of::<MovedSegment>()) as u64));
         for (index, moved) in statics.iter().take(count).enumerate() {
-            let told = Told {
+            let told = MovedSegment {
                 identity: moved.identity,
                 length: moved.length as u64,
-                place: moved.piece.place(),
+                offset: moved.piece.offset(),
             };
             // SAFETY: the list has room for that many, and nobody reads it yet.
-            unsafe { list.address().cast::<Told>().add(index).write(told) };
+            unsafe { list.address().cast::<MovedSegment>().add(index).write(told) };
         }
         let card = Card {
-            heap: piece.place(),
-            statics: list.place(),
+            heap: piece.offset(),
+            statics: list.offset(),
             count: count as u64,
         };
         let words = [card.heap, card.statics, card.count];
         let terms = Terms::new(call.into(), ("table", 0));
         let round = self.world.round(terms, &words, &[]);
         let cards: Vec<Card> = (0..self.world.size()).map(|member| card_of(round, member)).collect();
-        let address = |place: u64, length: u64| symmetric::at(place, length).map(|at| at.as_ptr().expose_provenance());
+        let address =
+            |offset: u64, length: u64| symmetric::at(offset, length).map(|at| at.as_ptr().expose_provenance());
         let heap = Range::new(
             base,
             piece.length() as usize,
@@ -277,15 +278,18 @@ impl Job {
             true => Vec::new(),
             false => list_of(*card),
         };
-        let lists: Vec<Vec<Told>> = cards.iter().enumerate().map(list).collect();
+        let lists: Vec<Vec<MovedSegment>> = cards.iter().enumerate().map(list).collect();
         let ranges = moved.map(|moved| {
             let range = |moved: &Moved| {
                 let theirs = lists.iter().enumerate().map(|(pe, list)| {
                     if pe as u32 == self.me {
                         return Some(moved.first);
                     }
-                    let same = |told: &&Told| told.identity == moved.identity && told.length == moved.length as u64;
-                    list.iter().find(same).and_then(|told| address(told.place, told.length))
+                    let same =
+                        |told: &&MovedSegment| told.identity == moved.identity && told.length == moved.length as u64;
+                    list.iter()
+                        .find(same)
+                        .and_then(|told| address(told.offset, told.length))
                 });
                 Range::new(moved.first, moved.length, theirs)
             };
@@ -329,8 +333,8 @@ impl Job {
     }
 
     /// Memory on other nodes.
-    pub fn reach(&self) -> Reach<'_> {
-        Reach {
+    pub fn remote_memory(&self) -> RemoteMemory<'_> {
+        RemoteMemory {
             far: self.far.as_ref(),
             ranges: &self.ranges,
         }
@@ -393,14 +397,14 @@ fn card_of(round: Round<'_>, member: usize) -> Card {
 }
 
 /// What a PE tells of its static data, as far as it makes sense.
-fn list_of(card: Card) -> Vec<Told> {
+fn list_of(card: Card) -> Vec<MovedSegment> {
     let count = card.count.min(MOST_STATICS as u64);
-    let Some(list) = symmetric::at(card.statics, count * size_of::<Told>() as u64) else {
+    let Some(list) = symmetric::at(card.statics, count * size_of::<MovedSegment>() as u64) else {
         return Vec::new();
     };
     // SAFETY: the range was checked; its writer published it before the round.
     (0..count as usize)
-        .map(|index| unsafe { list.cast::<Told>().add(index).read_unaligned() })
+        .map(|index| unsafe { list.cast::<MovedSegment>().add(index).read_unaligned() })
         .collect()
 }
 

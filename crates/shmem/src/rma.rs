@@ -53,7 +53,7 @@ pub unsafe fn put<T: Element>(
     let length = bytes::<T>(nelems);
     let Some(to) = job.near(dest.addr(), length, pe) else {
         // SAFETY: the caller's promise.
-        return unsafe { job.reach().put(call, dest.addr(), source.cast(), length, pe) };
+        return unsafe { job.remote_memory().put(call, dest.addr(), source.cast(), length, pe) };
     };
     // SAFETY: the range is symmetric memory; the source is the caller's promise.
     unsafe { copy_bytes(source.cast(), std::ptr::with_exposed_provenance_mut(to), length) };
@@ -110,7 +110,10 @@ unsafe fn get_with<T: Element, const WAITS: bool>(
     let length = bytes::<T>(nelems);
     let Some(from) = job.near(source.addr(), length, pe) else {
         // SAFETY: the caller's promise.
-        return unsafe { job.reach().get(call, dest.cast(), source.addr(), length, pe, WAITS) };
+        return unsafe {
+            job.remote_memory()
+                .get(call, dest.cast(), source.addr(), length, pe, WAITS)
+        };
     };
     // SAFETY: the range is symmetric memory; the destination is the caller's promise.
     unsafe { copy_bytes(std::ptr::with_exposed_provenance(from), dest.cast(), length) };
@@ -127,7 +130,7 @@ pub unsafe fn p<T: Element>(call: Call, ctx: ContextHandle, dest: *mut T, value:
     let Some(to) = job.near(dest.addr(), size_of::<T>(), pe) else {
         // SAFETY: the value is here.
         return unsafe {
-            job.reach()
+            job.remote_memory()
                 .put(call, dest.addr(), (&raw const value).cast(), size_of::<T>(), pe)
         };
     };
@@ -155,7 +158,7 @@ pub unsafe fn g<T: Element>(call: Call, ctx: ContextHandle, source: *const T, pe
         let mut value = std::mem::MaybeUninit::<T>::uninit();
         // SAFETY: there is room for an element, which is there afterwards.
         return unsafe {
-            job.reach()
+            job.remote_memory()
                 .get(call, value.as_mut_ptr().cast(), source.addr(), size_of::<T>(), pe, true);
             value.assume_init()
         };
@@ -183,7 +186,7 @@ struct Blocks {
 impl Blocks {
     /// The first and the last byte that a stride reaches, relative to the first block, of elements of `width` bytes.
     fn span(self, call: Call, stride: isize, width: usize) -> (isize, usize) {
-        let reach = || {
+        let spans = || {
             let last = isize::try_from(self.count - 1).ok()?.checked_mul(stride)?;
             let last = last.checked_mul(isize::try_from(width).ok()?)?;
             let length = self.length.checked_mul(width)?;
@@ -191,7 +194,7 @@ impl Blocks {
             let total = last.unsigned_abs().checked_add(length)?;
             Some((before, total))
         };
-        reach().unwrap_or_else(|| {
+        spans().unwrap_or_else(|| {
             call.refuse(format!(
                 "{} blocks with stride {stride} reach beyond any memory",
                 self.count
@@ -247,7 +250,7 @@ fn put_blocks<T: Element>(job: &Job, call: Call, dest: *mut T, source: *const T,
         let levels = [blocks.level::<T>(blocks.from_stride)];
         let from = Layout::strided(source.expose_provenance() as u64, there.block as u64, &levels);
         // SAFETY: the caller's promise.
-        return unsafe { job.reach().put_blocks(call, &there, &from, pe) };
+        return unsafe { job.remote_memory().put_blocks(call, &there, &from, pe) };
     };
     let to = std::ptr::with_exposed_provenance_mut::<u8>(first + there.begin);
     // SAFETY: the range is symmetric memory; the source is the caller's promise.
@@ -264,7 +267,7 @@ fn get_blocks<T: Element>(job: &Job, call: Call, dest: *mut T, source: *const T,
         let levels = [blocks.level::<T>(blocks.to_stride)];
         let into = Layout::strided(dest.expose_provenance() as u64, there.block as u64, &levels);
         // SAFETY: the caller's promise.
-        return unsafe { job.reach().get_blocks(call, &into, &there, pe) };
+        return unsafe { job.remote_memory().get_blocks(call, &into, &there, pe) };
     };
     let from = std::ptr::with_exposed_provenance::<u8>(first + there.begin);
     // SAFETY: the range is symmetric memory; the destination is the caller's promise.

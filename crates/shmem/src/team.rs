@@ -1,4 +1,4 @@
-//! Teams: PEs in an order, with a place where they meet (OpenSHMEM 1.6, "Team Management Routines").
+//! Teams: PEs in an order, with a board of their own (OpenSHMEM 1.6, "Team Management Routines").
 
 use std::ffi::{c_int, c_long};
 use std::sync::{Mutex, PoisonError};
@@ -64,15 +64,15 @@ pub struct Team {
     members: Box<[u32]>,
     me: usize,
     config: TeamConfig,
-    /// Where its members meet.
-    place: Place,
+    /// The board of its members.
+    board: TeamBoard,
     /// What its memory is called, if it has some of its own.
     key: u64,
 }
 
-/// Where the members of a team meet.
+/// The board of a team.
 #[derive(Debug)]
-enum Place {
+enum TeamBoard {
     World,
     Node,
     Own(Board),
@@ -99,12 +99,12 @@ impl Team {
         self.members.len()
     }
 
-    /// Where its members meet.
+    /// The board of its members.
     pub fn board<'a>(&'a self, job: &'a Job) -> &'a Board {
-        match &self.place {
-            Place::World => &job.world,
-            Place::Node => job.node.as_ref().unwrap_or(&job.world),
-            Place::Own(board) => board,
+        match &self.board {
+            TeamBoard::World => &job.world,
+            TeamBoard::Node => job.node.as_ref().unwrap_or(&job.world),
+            TeamBoard::Own(board) => board,
         }
     }
 
@@ -119,19 +119,19 @@ impl Team {
 
     /// All of the world, in its order?
     pub fn is_world(&self) -> bool {
-        matches!(self.place, Place::World)
+        matches!(self.board, TeamBoard::World)
     }
 }
 
 /// The predefined teams exist from now on.
 pub fn open(job: &Job) {
-    let places = match job.node {
-        None => [(1, Place::World), (2, Place::World)],
-        Some(_) => [(1, Place::World), (2, Place::Node)],
+    let boards = match job.node {
+        None => [(1, TeamBoard::World), (2, TeamBoard::World)],
+        Some(_) => [(1, TeamBoard::World), (2, TeamBoard::Node)],
     };
-    for (first, place) in places {
-        let board = match (&place, &job.node) {
-            (Place::Node, Some(node)) => node,
+    for (first, which) in boards {
+        let board = match (&which, &job.node) {
+            (TeamBoard::Node, Some(node)) => node,
             _ => &job.world,
         };
         let team = Team {
@@ -140,7 +140,7 @@ pub fn open(job: &Job) {
             config: TeamConfig {
                 num_contexts: c_int::MAX,
             },
-            place,
+            board: which,
             key: 0,
         };
         TEAMS.insert(Box::new(team), first);
@@ -346,11 +346,11 @@ fn split(
     members: Option<&[usize]>,
     config: TeamConfig,
 ) -> Result<TeamHandle, ()> {
-    let place = members.and_then(|members| members.iter().position(|&member| member == parent.me));
-    let ours = members.filter(|_| place.is_some());
+    let me = members.and_then(|members| members.iter().position(|&member| member == parent.me));
+    let ours = members.filter(|_| me.is_some());
     let all = |members: &[usize]| -> Box<[u32]> { members.iter().map(|&member| parent.members[member]).collect() };
     // The first one names the memory, or the message space.
-    let memory = match (place, ours) {
+    let memory = match (me, ours) {
         (Some(0), Some(members)) if job.spans_nodes(&all(members)) => context().map(|context| (context, 0)),
         (Some(0), Some(members)) => memory_for(members.len()),
         _ => Some((0, 0)),
@@ -362,18 +362,18 @@ fn split(
     if !(0..parent.size()).all(|member| round.word(member, 0) == 1) {
         return Err(());
     }
-    let made = ours.zip(place).map(|(members, place)| {
+    let made = ours.zip(me).map(|(members, me)| {
         let (key, step) = (round.word(members[0], 1), round.word(members[0], 2));
         let all = all(members);
         let board = match job.spans_nodes(&all) {
-            false => Board::named(key, job.bells, all.clone(), place, step).ok()?,
-            true => between(job, &all, place, key)?,
+            false => Board::named(key, job.bells, all.clone(), me, step).ok()?,
+            true => between(job, &all, me, key)?,
         };
         let team = Team {
             members: all,
-            me: place,
+            me,
             config,
-            place: Place::Own(board),
+            board: TeamBoard::Own(board),
             key,
         };
         TEAMS.insert(Box::new(team), FIRST).map(TeamHandle)
@@ -443,7 +443,7 @@ pub unsafe fn team_destroy(call: Call, team: TeamHandle) {
     found.board(job).part(terms);
     context::close_of(team);
     if let Some(team) = TEAMS.remove(team.0)
-        && let (0, Place::Own(board)) = (team.me, &team.place)
+        && let (0, TeamBoard::Own(board)) = (team.me, &team.board)
         && !job.spans_nodes(&team.members)
     {
         let mut spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner);

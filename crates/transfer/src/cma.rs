@@ -270,7 +270,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn reads_itself_and_knows_strangers() {
+    fn reads_itself_and_refuses_foreign_processes() {
         let secret = [7u64, 8];
         let me = isthmus_os::process::id();
         let address = secret.as_ptr().expose_provenance() as u64;

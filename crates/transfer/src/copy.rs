@@ -11,19 +11,19 @@ pub enum Copying {
     Vector = 0,
     /// `rep movsb`, which some processors do without reading the lines that they overwrite. It wants a destination that
     /// begins on a line, and long pieces.
-    String = 1,
+    RepMovsb = 1,
     /// Stores that pass the caches: the reader finds the bytes in memory, and not in somebody else's cache.
     Streaming = 2,
 }
 
-/// Ways to copy.
-pub const WAYS: usize = 3;
+/// How many kinds there are.
+pub const COPYINGS: usize = 3;
 
 impl Copying {
     /// From its number, as a peer may name it; anything else is [`Self::Vector`].
     pub fn of(number: u32) -> Self {
         match number {
-            1 => Self::String,
+            1 => Self::RepMovsb,
             2 => Self::Streaming,
             _ => Self::Vector,
         }
@@ -32,20 +32,20 @@ impl Copying {
     /// What to begin with on this processor.
     #[inline]
     pub fn usual() -> Self {
-        if strings() == Strings::Fast {
-            Self::String
+        if rep_movsb() == RepMovsb::Fast {
+            Self::RepMovsb
         } else {
             Self::Vector
         }
     }
 
-    /// Can [`Self::String`] be as fast as the others from here to there?
+    /// Can [`Self::RepMovsb`] be as fast as the others from here to there?
     #[inline]
-    pub fn strings_suit(from: *const u8, to: *const u8) -> bool {
-        match strings() {
-            Strings::Slow => false,
-            Strings::Fast => true,
-            Strings::FastApart => {
+    pub fn rep_movsb_suits(from: *const u8, to: *const u8) -> bool {
+        match rep_movsb() {
+            RepMovsb::Slow => false,
+            RepMovsb::Fast => true,
+            RepMovsb::FastApart => {
                 let ahead = to.addr().wrapping_sub(from.addr()) % PAGE;
                 ahead == 0 || ahead >= APART
             }
@@ -56,7 +56,7 @@ impl Copying {
     pub fn is_sensible(self) -> bool {
         match self {
             Self::Vector => true,
-            Self::String => strings() == Strings::Fast,
+            Self::RepMovsb => rep_movsb() == RepMovsb::Fast,
             Self::Streaming => has_vectors(),
         }
     }
@@ -65,7 +65,7 @@ impl Copying {
 /// From this length on it matters how. Shorter rows of sections go faster by the C library where both lie 4 KiB apart: 2 KiB each on
 /// Zen 4 by a sixth, since it goes backwards there.
 const LONG: usize = 4 << 10;
-/// From here on strings do not read the lines that they overwrite: 4 MiB on Zen 4 in 85 us instead of 91 to 98.
+/// From here on `rep movsb` does not read the lines that it overwrites: 4 MiB on Zen 4 in 85 us instead of 91 to 98.
 const VERY_LONG: usize = 256 << 10;
 
 /// Copy `length` bytes in the usual way for what the caller has read or will read, and nobody else meanwhile.
@@ -79,14 +79,14 @@ pub unsafe fn copy(from: *const u8, to: *mut u8, length: usize) {
         // SAFETY: the caller vouches for both ranges.
         unsafe { std::ptr::copy_nonoverlapping(from, to, length) }
     } else {
-        let way = match length {
+        let copying = match length {
             ..VERY_LONG => Copying::usual(),
             _ if is_beyond_caches(length) => Copying::Streaming,
-            _ if Copying::strings_suit(from, to) => Copying::String,
+            _ if Copying::rep_movsb_suits(from, to) => Copying::RepMovsb,
             _ => Copying::usual(),
         };
         // SAFETY: as above.
-        unsafe { copy_by(way, from, to, length) }
+        unsafe { copy_by(copying, from, to, length) }
     }
 }
 
@@ -111,18 +111,18 @@ pub(crate) fn is_beyond_caches(length: usize) -> bool {
 ///
 /// # Safety
 /// As for [`copy`].
-pub unsafe fn copy_by(way: Copying, from: *const u8, to: *mut u8, length: usize) {
+pub unsafe fn copy_by(copying: Copying, from: *const u8, to: *mut u8, length: usize) {
     #[cfg(target_arch = "x86_64")]
-    match way {
+    match copying {
         // SAFETY: the caller vouches for both ranges.
-        Copying::String => return unsafe { x86::string(from, to, length) },
+        Copying::RepMovsb => return unsafe { x86::string(from, to, length) },
         // SAFETY: as above, and the processor has vectors.
         Copying::Vector if has_vectors() => return unsafe { x86::vector(from, to, length) },
         // SAFETY: as above.
         Copying::Streaming if has_vectors() => return unsafe { x86::streaming(from, to, length) },
         _ => {}
     }
-    let _ = way;
+    let _ = copying;
     // SAFETY: as above.
     unsafe { std::ptr::copy_nonoverlapping(from, to, length) };
 }
@@ -233,7 +233,7 @@ fn has_vectors() -> bool {
 /// What `rep movsb` is good for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-enum Strings {
+enum RepMovsb {
     /// Nothing.
     Slow = 1,
     /// Long copies, unless the destination is less than [`APART`] bytes ahead of the source modulo [`PAGE`].
@@ -249,28 +249,28 @@ const PAGE: usize = 4096;
 const APART: usize = 64;
 
 #[inline]
-fn strings() -> Strings {
+fn rep_movsb() -> RepMovsb {
     use std::sync::atomic::{AtomicU8, Ordering};
     static KNOWN: AtomicU8 = AtomicU8::new(0);
     match KNOWN.load(Ordering::Relaxed) {
-        1 => Strings::Slow,
-        2 => Strings::FastApart,
-        3 => Strings::Fast,
+        1 => RepMovsb::Slow,
+        2 => RepMovsb::FastApart,
+        3 => RepMovsb::Fast,
         _ => {
-            let strings = look_for_strings();
-            KNOWN.store(strings as u8, Ordering::Relaxed);
-            strings
+            let found = probe_rep_movsb();
+            KNOWN.store(found as u8, Ordering::Relaxed);
+            found
         }
     }
 }
 
 /// CPUID leaf 7, EBX bit 9 promises fast ones.
 #[cfg(target_arch = "x86_64")]
-fn look_for_strings() -> Strings {
+fn probe_rep_movsb() -> RepMovsb {
     use std::arch::x86_64::{__cpuid, __cpuid_count};
     let vendor = __cpuid(0);
     if vendor.eax < 7 || __cpuid_count(7, 0).ebx & (1 << 9) == 0 {
-        return Strings::Slow;
+        return RepMovsb::Slow;
     }
     let signature = __cpuid(1).eax;
     let family = match signature >> 8 & 0xf {
@@ -279,14 +279,14 @@ fn look_for_strings() -> Strings {
     };
     let is_amd = vendor.ebx == u32::from_le_bytes(*b"Auth");
     match is_amd && family < 0x1a {
-        true => Strings::FastApart,
-        false => Strings::Fast,
+        true => RepMovsb::FastApart,
+        false => RepMovsb::Fast,
     }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn look_for_strings() -> Strings {
-    Strings::Slow
+fn probe_rep_movsb() -> RepMovsb {
+    RepMovsb::Slow
 }
 
 #[cfg(test)]
@@ -296,25 +296,25 @@ mod tests {
     #[test]
     fn every_way_length_and_alignment() {
         let source: Vec<u8> = (0..5000u32).map(|i| (i * 7) as u8).collect();
-        for way in [Copying::Vector, Copying::String, Copying::Streaming] {
+        for copying in [Copying::Vector, Copying::RepMovsb, Copying::Streaming] {
             for length in [0, 1, 31, 63, 64, 127, 128, 200, 1023, 1024, 1025, 4096] {
                 for (from, to) in [(0, 0), (1, 0), (0, 3), (5, 7), (0, 31)] {
                     let mut target = vec![0xee; length + 64];
                     // SAFETY: both ranges lie within the vectors.
-                    unsafe { copy_by(way, source.as_ptr().add(from), target.as_mut_ptr().add(to), length) };
-                    assert_eq!(target[to..to + length], source[from..from + length], "{way:?}");
+                    unsafe { copy_by(copying, source.as_ptr().add(from), target.as_mut_ptr().add(to), length) };
+                    assert_eq!(target[to..to + length], source[from..from + length], "{copying:?}");
                     let around = target[..to].iter().chain(&target[to + length..]);
-                    assert!(around.into_iter().all(|&byte| byte == 0xee), "{way:?} wrote beside");
+                    assert!(around.into_iter().all(|&byte| byte == 0xee), "{copying:?} wrote beside");
                 }
             }
         }
     }
 
     #[test]
-    fn strings_suit_where_nothing_lies_close() {
+    fn rep_movsb_suits_where_nothing_lies_close() {
         let from = std::ptr::without_provenance::<u8>(0x1_0040);
-        let suit = |ahead: usize| Copying::strings_suit(from, from.wrapping_add(ahead));
-        let always = strings() == Strings::Fast;
+        let suit = |ahead: usize| Copying::rep_movsb_suits(from, from.wrapping_add(ahead));
+        let always = rep_movsb() == RepMovsb::Fast;
         for (ahead, apart) in [
             (0, true),
             (1, false),
@@ -326,7 +326,7 @@ mod tests {
         ] {
             assert_eq!(
                 suit(ahead),
-                strings() != Strings::Slow && (always || apart),
+                rep_movsb() != RepMovsb::Slow && (always || apart),
                 "{ahead} bytes ahead"
             );
         }
@@ -334,8 +334,8 @@ mod tests {
 
     #[test]
     fn numbers_name_ways() {
-        for way in [Copying::Vector, Copying::String, Copying::Streaming] {
-            assert_eq!(Copying::of(way as u32), way);
+        for copying in [Copying::Vector, Copying::RepMovsb, Copying::Streaming] {
+            assert_eq!(Copying::of(copying as u32), copying);
         }
         assert_eq!(Copying::of(77), Copying::Vector);
         assert!(Copying::usual().is_sensible());

@@ -104,9 +104,9 @@ impl<'a> Layout<'a> {
                 let (mut low, mut high) = (base, base.checked_add(block)?);
                 for level in levels {
                     let further = i64::try_from(level.count - 1).ok()?;
-                    let reach = further.checked_mul(level.stride)?;
-                    low = low.checked_add_signed(reach.min(0))?;
-                    high = high.checked_add_signed(reach.max(0))?;
+                    let distance = further.checked_mul(level.stride)?;
+                    low = low.checked_add_signed(distance.min(0))?;
+                    high = high.checked_add_signed(distance.max(0))?;
                 }
                 Some(low..high)
             }

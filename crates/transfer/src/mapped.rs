@@ -2,10 +2,10 @@
 //! lies in the job's segment, which every rank of the node maps.
 //!
 //! A sender or receiver asks the registry ([`Registry::find`]) whether its buffer is such memory; if so it announces the
-//! buffer's place beside its address, and a layout whose numbers are places instead of addresses. Nobody can refuse, and
-//! there is no identity to prove: a place means the same bytes to all.
+//! buffer's shared address beside its address, and a layout whose numbers are shared addresses instead of addresses. Nobody can refuse, and
+//! there is no identity to prove: a shared address means the same bytes to all.
 //!
-//! Places are the peer's word, so they are looked up before they are touched: outside what was taken from a segment is a
+//! Shared addresses are the peer's word, so they are looked up before they are touched: outside what was taken from a segment is a
 //! hole (`EFAULT`). Memory of a segment never goes away below somebody's feet: the file cannot shrink, and a page
 //! that was given back reads as zeros.
 
@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use isthmus_os::{clock, errno};
-use isthmus_shm::{Place, Registry};
+use isthmus_shm::{Registry, SharedAddress};
 
 use crate::Span;
 use crate::layout::Layout;
@@ -77,7 +77,7 @@ impl Mapped {
     }
 
     fn address(&self, span: Span) -> Option<u64> {
-        let pointer = self.registry.at(Place(span.address), span.length)?;
+        let pointer = self.registry.at(SharedAddress(span.address), span.length)?;
         Some(pointer.as_ptr().expose_provenance() as u64)
     }
 
@@ -99,7 +99,7 @@ impl Mapped {
             let length = block
                 .length
                 .min(range.end - at)
-                .min(self.registry.available(Place(block.address)));
+                .min(self.registry.available(SharedAddress(block.address)));
             let piece = Span { length, ..block };
             let Some(address) = self.address(piece).filter(|_| length > 0) else {
                 return Err(Interrupted {
@@ -224,7 +224,7 @@ mod tests {
         let mapped = Mapped::new(registry);
         let offset = segment.allocate(4096).expect("memory");
         let first = segment.at(offset, 4096).expect("taken").as_ptr();
-        let place = registry.find(first.addr() as u64, 4096).expect("in the segment").0;
+        let shared = registry.find(first.addr() as u64, 4096).expect("in the segment").0;
         let mut buffer = [0u8; 64];
         let local = Layout::local(buffer.as_mut_ptr(), 64);
         let away = [Level { count: 8, stride: 4096 }];
@@ -234,19 +234,19 @@ mod tests {
         }];
         let pieces = [
             Span {
-                address: place,
+                address: shared,
                 length: 32,
             },
             Span {
-                address: place + 4096,
+                address: shared + 4096,
                 length: 32,
             },
         ];
         for (remote, before) in [
-            (Layout::contiguous(place + 4096 - 63, 64), 63),
+            (Layout::contiguous(shared + 4096 - 63, 64), 63),
             (Layout::contiguous(u64::MAX - 8, 64), 0),
-            (Layout::strided(place, 8, &away), 8),
-            (Layout::strided(place, 8, &back), 8),
+            (Layout::strided(shared, 8, &away), 8),
+            (Layout::strided(shared, 8, &back), 8),
             (Layout::Spans(&pieces), 32),
         ] {
             // SAFETY: the buffer is as long as we say; the page is nobody else's.

@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 static FEED: LazyLock<fn(&[u8])> = LazyLock::new(|| {
     let name = std::env::var("ISTHMUS_FUZZ_TARGET").expect("ISTHMUS_FUZZ_TARGET names a target");
     if name == "records" {
-        return isthmus_engine::hostile::feed;
+        return isthmus_engine::adversarial_peer::feed;
     }
     isthmus_fuzz::target(&name).unwrap_or_else(|| panic!("there is no target {name}")).feed
 });

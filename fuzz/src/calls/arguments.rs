@@ -16,11 +16,11 @@ pub struct Arguments {
     /// As they are passed.
     pub values: Vec<u64>,
     /// Handles that the call may change.
-    places: Vec<Place>,
+    outputs: Vec<Output>,
 }
 
 /// A handle, or a number that names something, that a call may change.
-struct Place {
+struct Output {
     kind: &'static str,
     at: *const u8,
     bytes: usize,
@@ -40,7 +40,7 @@ impl Arguments {
         let mut new = Self {
             function,
             values: Vec::with_capacity(function.parameters.len()),
-            places: Vec::new(),
+            outputs: Vec::new(),
         };
         let mut draw = Draw {
             with_buffers: with_buffers(function),
@@ -48,7 +48,7 @@ impl Arguments {
             input,
             objects,
             memory,
-            places: &mut new.places,
+            outputs: &mut new.outputs,
         };
         new.values
             .extend(function.parameters.iter().map(|one| draw.argument(one)));
@@ -61,36 +61,36 @@ impl Arguments {
         let mut flag_and_status = [0_u64; 8];
         let flag = (&raw mut flag_and_status).addr() as u64;
         let mut seen = Vec::new();
-        for place in &mut self.places {
-            if place.kind != "REQUEST" {
+        for output in &mut self.outputs {
+            if output.kind != "REQUEST" {
                 continue;
             }
-            let code = library.by_name("MPI_Request_get_status", &[place.before, flag, flag + 16]);
+            let code = library.by_name("MPI_Request_get_status", &[output.before, flag, flag + 16]);
             let complete = std::hint::black_box(&flag_and_status)[0] as u32 != 0;
             // Once only: the second of the same request would wait for what is gone.
-            if (code == 0 && !complete) || seen.contains(&place.before) {
-                place.write(null);
+            if (code == 0 && !complete) || seen.contains(&output.before) {
+                output.write(null);
             }
-            seen.push(place.before);
+            seen.push(output.before);
         }
     }
 
     /// Note what the call has made and freed.
     pub fn learn(&self, code: i32, objects: &mut Objects) {
-        for place in &self.places {
-            let now = place.read();
-            if now == place.before {
+        for output in &self.outputs {
+            let now = output.read();
+            if now == output.before {
                 continue;
             }
-            if place.kind == "C_BUFFER" {
+            if output.kind == "C_BUFFER" {
                 if code == 0 && self.function.name == "MPI_Alloc_mem" {
                     objects.allocated.push(now);
                 }
                 continue;
             }
-            objects.remove(place.kind, place.before);
+            objects.remove(output.kind, output.before);
             if now != 0 {
-                objects.add(place.kind, now);
+                objects.add(output.kind, now);
             }
         }
     }
@@ -102,14 +102,14 @@ impl fmt::Debug for Arguments {
         for (parameter, value) in self.function.parameters.iter().zip(&self.values) {
             list.entry(&format_args!("{}", parameter.name), &format_args!("{value:#x}"));
         }
-        for place in &self.places {
-            list.entry(&format_args!("*{}", place.kind), &format_args!("{:#x}", place.before));
+        for output in &self.outputs {
+            list.entry(&format_args!("*{}", output.kind), &format_args!("{:#x}", output.before));
         }
         list.finish()
     }
 }
 
-impl Place {
+impl Output {
     fn read(&self) -> u64 {
         // SAFETY: `Memory` keeps it.
         unsafe {
@@ -143,7 +143,7 @@ struct Draw<'a, 'b> {
     input: &'a mut Input<'b>,
     objects: &'a Objects,
     memory: &'a mut Memory,
-    places: &'a mut Vec<Place>,
+    outputs: &'a mut Vec<Output>,
 }
 
 impl Draw<'_, '_> {
@@ -167,14 +167,14 @@ impl Draw<'_, '_> {
             _ if self.input.byte() == 255 => 0,
             // Instead of weights there may be constants.
             _ if parameter.kind == "WEIGHT" && self.input.byte().is_multiple_of(3) => self.input.pick(&[10, 11]),
-            Shape::Place => self.place(parameter, 1, 1),
-            Shape::Array(Length::Of(_)) => self.place(parameter, DRAWN, 3 * DRAWN),
-            Shape::Array(Length::Implied) => self.place(parameter, DRAWN, IMPLIED),
+            Shape::Output => self.output(parameter, 1, 1),
+            Shape::Array(Length::Of(_)) => self.output(parameter, DRAWN, 3 * DRAWN),
+            Shape::Array(Length::Implied) => self.output(parameter, DRAWN, IMPLIED),
         }
     }
 
     /// The address of values.
-    fn place(&mut self, parameter: &'static Parameter, drawn: usize, room: usize) -> u64 {
+    fn output(&mut self, parameter: &'static Parameter, drawn: usize, room: usize) -> u64 {
         let bytes = match parameter.bytes {
             0 => self.objects.library.abi.handle_bytes(),
             bytes => bytes,
@@ -190,21 +190,21 @@ impl Draw<'_, '_> {
                 value = self.value(parameter);
             }
             let at = std::ptr::with_exposed_provenance_mut::<u8>(address as usize + index * bytes);
-            let mut place = Place {
+            let mut output = Output {
                 kind: parameter.kind,
                 at,
                 bytes,
                 before: value,
             };
             match bytes {
-                4 | 8 => place.write(value),
+                4 | 8 => output.write(value),
                 _ => continue,
             }
             if bytes == 4 {
-                place.before = u64::from(value as u32);
+                output.before = u64::from(value as u32);
             }
             if names_something && (parameter.direction != Direction::In || parameter.kind == "REQUEST") {
-                self.places.push(place);
+                self.outputs.push(output);
             }
         }
         address
@@ -485,7 +485,7 @@ unsafe extern "C" fn copy_attribute(
     copy: *mut *mut c_void,
     flag: *mut c_int,
 ) -> c_int {
-    // SAFETY: the library gives places for both.
+    // SAFETY: the library gives outputs for both.
     unsafe {
         copy.write(value);
         flag.write(keyval & 1);

@@ -44,7 +44,7 @@ pub enum Shape {
     /// A value.
     Value,
     /// The address of a value.
-    Place,
+    Output,
     /// The address of values.
     Array(Length),
 }

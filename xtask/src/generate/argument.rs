@@ -41,15 +41,15 @@ pub fn add(procedure: &Procedure, parameter: &Parameter, body: &mut Body) -> Res
     } else if kind.starts_with("C_BUFFER") && parameter.direction == Direction::Out {
         writeln!(
             body.before,
-            "let {name}_place = argument::place({name}.cast::<*mut c_void>(), {name:?})?;"
+            "let {name}_output = argument::output({name}.cast::<*mut c_void>(), {name:?})?;"
         )?;
         body.results.push(name.to_owned());
-        writeln!(body.after, "{name}_place.put(A::buffer_out({name}));")?;
+        writeln!(body.after, "{name}_output.put(A::buffer_out({name}));")?;
     } else if kind == "STRING" {
         string(procedure, parameter, name, body)?;
     } else if kind == "STRING_LENGTH" {
         // It belongs to the string before it.
-        writeln!(body.before, "let {name} = argument::place({name}, {name:?})?;")?;
+        writeln!(body.before, "let {name} = argument::output({name}, {name:?})?;")?;
         writeln!(body.after, "{name}.put(length);")?;
     } else if kind == "STATUS" {
         status(procedure, parameter, name, body)?;
@@ -88,12 +88,12 @@ fn string(procedure: &Procedure, parameter: &Parameter, name: &str, body: &mut B
             };
             writeln!(
                 body.before,
-                "let {name}_place = Text::at({name}, A::{room}, {name:?})?;"
+                "let {name}_output = Text::at({name}, A::{room}, {name:?})?;"
             )?;
             body.results.push(name.to_owned());
             let has_length = procedure.parameters(false).any(|one| one.kind == "STRING_LENGTH");
             let binding = if has_length { "let length = " } else { "" };
-            writeln!(body.after, "{binding}{name}_place.put(&{name});")?;
+            writeln!(body.after, "{binding}{name}_output.put(&{name});")?;
         }
         _ => bail!("no rule for the string {name}"),
     }
@@ -109,28 +109,28 @@ fn status(procedure: &Procedure, parameter: &Parameter, name: &str, body: &mut B
         (Direction::Out, None) => {
             writeln!(
                 body.before,
-                "let {name}_place = StatusPlace::<A>::at({name}, {name:?})?;"
+                "let {name}_output = StatusOutput::<A>::at({name}, {name:?})?;"
             )?;
             body.results.push(name.to_owned());
-            writeln!(body.after, "{name}_place.put(&{name});")?;
-            write!(body.report, "{name}_place.put(&done.status);")?;
+            writeln!(body.after, "{name}_output.put(&{name});")?;
+            write!(body.report, "{name}_output.put(&done.status);")?;
         }
         (Direction::Out, Some(_)) => {
             let length = length(procedure, parameter)?;
             writeln!(
                 body.before,
-                "let {name} = StatusPlace::<A>::array({name}, {length}, {name:?})?;"
+                "let {name} = StatusOutput::<A>::array({name}, {length}, {name:?})?;"
             )?;
             body.arguments.push(format!("&{name}"));
         }
         (Direction::Inout, _) => {
             writeln!(
                 body.before,
-                "let {name}_place = argument::status_place::<A>({name}, {name:?})?;
-                 let mut {name} = A::status_in(&{name}_place.get());"
+                "let {name}_output = argument::status_inout::<A>({name}, {name:?})?;
+                 let mut {name} = A::status_in(&{name}_output.get());"
             )?;
             body.arguments.push(format!("&mut {name}"));
-            writeln!(body.after, "StatusPlace::<A>::from({name}_place).put(&{name});")?;
+            writeln!(body.after, "StatusOutput::<A>::from({name}_output).put(&{name});")?;
         }
     }
     Ok(())
@@ -140,10 +140,10 @@ fn logical(procedure: &Procedure, parameter: &Parameter, name: &str, body: &mut 
     match (parameter.direction, &parameter.length) {
         (Direction::In, None) => body.arguments.push(format!("{name} != 0")),
         (_, None) => {
-            writeln!(body.before, "let {name}_place = argument::place({name}, {name:?})?;")?;
+            writeln!(body.before, "let {name}_output = argument::output({name}, {name:?})?;")?;
             body.results.push(name.to_owned());
-            writeln!(body.after, "{name}_place.put(c_int::from({name}));")?;
-            write!(body.report, "{name}_place.put(1);")?;
+            writeln!(body.after, "{name}_output.put(c_int::from({name}));")?;
+            write!(body.report, "{name}_output.put(1);")?;
         }
         // Zero and anything else.
         (_, Some(_)) => integer(procedure, parameter, name, None, body)?,
@@ -158,17 +158,17 @@ fn file(parameter: &Parameter, name: &str, body: &mut Body) -> Result<()> {
         body.arguments.push(name.to_owned());
         return Ok(());
     }
-    writeln!(body.before, "let {name}_place = argument::place({name}, {name:?})?;")?;
+    writeln!(body.before, "let {name}_output = argument::output({name}, {name:?})?;")?;
     if parameter.direction == Direction::Out {
         body.results.push(name.to_owned());
-        writeln!(body.after, "{name}_place.put(A::file_out({name}));")?;
+        writeln!(body.after, "{name}_output.put(A::file_out({name}));")?;
     } else {
-        writeln!(body.before, "let mut {name} = A::file_in({name}_place.get());")?;
+        writeln!(body.before, "let mut {name} = A::file_in({name}_output.get());")?;
         body.arguments.push(format!("&mut {name}"));
         // It may be closed even where something else went wrong.
         writeln!(
             body.always,
-            "if {name}.is_null() {{ {name}_place.put(A::file_out({name})); }}"
+            "if {name}.is_null() {{ {name}_output.put(A::file_out({name})); }}"
         )?;
     }
     Ok(())
@@ -199,7 +199,7 @@ fn handle(procedure: &Procedure, parameter: &Parameter, name: &str, object: &str
         // All members of a collective access have to be told of an error in it.
         Direction::In if object == "Datatype" && procedure.chapter == "io" => body.arguments.push(read),
         Direction::In if is_request && parameter.pointer == Some(true) => {
-            writeln!(body.before, "let {name} = HandlePlace::<A>::at({name}, {name:?})?;")?;
+            writeln!(body.before, "let {name} = HandleOutput::<A>::at({name}, {name:?})?;")?;
             body.arguments.push(format!("{name}.get()"));
         }
         Direction::In if is_request => body.arguments.push(read),
@@ -224,40 +224,40 @@ fn handle(procedure: &Procedure, parameter: &Parameter, name: &str, object: &str
         Direction::Out => {
             writeln!(
                 body.before,
-                "let {name}_place = HandlePlace::<A>::at({name}, {name:?})?;"
+                "let {name}_output = HandleOutput::<A>::at({name}, {name:?})?;"
             )?;
             body.results.push(name.to_owned());
-            writeln!(body.after, "{name}_place.put({name});")?;
+            writeln!(body.after, "{name}_output.put({name});")?;
         }
         Direction::Inout if is_request && procedure.name != "MPI_Request_free" => {
             writeln!(
                 body.before,
-                "let {name}_place = HandlePlace::<A>::at({name}, {name:?})?;
-                 let mut {name} = {name}_place.get();"
+                "let {name}_output = HandleOutput::<A>::at({name}, {name:?})?;
+                 let mut {name} = {name}_output.get();"
             )?;
             body.arguments.push(format!("&mut {name}"));
-            writeln!(body.always, "{name}_place.put({name});")?;
+            writeln!(body.always, "{name}_output.put({name});")?;
         }
         Direction::Inout if procedure.name == "MPI_Type_commit" => {
             writeln!(
                 body.before,
-                "let {name}_place = HandlePlace::<A>::at({name}, {name:?})?;"
+                "let {name}_output = HandleOutput::<A>::at({name}, {name:?})?;"
             )?;
             body.arguments
-                .push(format!("{name}_place.get::<Datatype>().resolve({name:?})?"));
+                .push(format!("{name}_output.get::<Datatype>().resolve({name:?})?"));
         }
         // What frees an object.
         Direction::Inout => {
             writeln!(
                 body.before,
-                "let {name}_place = HandlePlace::<A>::at({name}, {name:?})?;"
+                "let {name}_output = HandleOutput::<A>::at({name}, {name:?})?;"
             )?;
-            body.arguments.push(format!("{name}_place.get()"));
+            body.arguments.push(format!("{name}_output.get()"));
             let null = match object {
                 "Request" => "REQUEST_NULL".to_owned(),
                 _ => format!("Handle::<{object}>::NULL"),
             };
-            writeln!(body.after, "{name}_place.put({null});")?;
+            writeln!(body.after, "{name}_output.put({null});")?;
         }
     }
     Ok(())
@@ -282,20 +282,20 @@ fn number(procedure: &Procedure, parameter: &Parameter, name: &str, body: &mut B
         (Direction::In, None) if is_n => body.arguments.push(format!("{name}.into()")),
         (Direction::In, None) => body.arguments.push(name.to_owned()),
         (Direction::Out, None) => {
-            writeln!(body.before, "let {name}_place = argument::place({name}, {name:?})?;")?;
+            writeln!(body.before, "let {name}_output = argument::output({name}, {name:?})?;")?;
             body.results.push(name.to_owned());
             let value = if is_n {
                 format!("N::narrow({name})")
             } else {
                 name.to_owned()
             };
-            writeln!(body.after, "{name}_place.put({value});")?;
+            writeln!(body.after, "{name}_output.put({value});")?;
         }
         (Direction::Inout, None) => {
             writeln!(
                 body.before,
-                "let {name}_place = argument::place({name}, {name:?})?;
-                 let mut {name}: i64 = {name}_place.get(){};",
+                "let {name}_output = argument::output({name}, {name:?})?;
+                 let mut {name}: i64 = {name}_output.get(){};",
                 if is_n { ".into()" } else { "" }
             )?;
             body.arguments.push(format!("&mut {name}"));
@@ -304,7 +304,7 @@ fn number(procedure: &Procedure, parameter: &Parameter, name: &str, body: &mut B
             } else {
                 name.to_owned()
             };
-            writeln!(body.after, "{name}_place.put({value});")?;
+            writeln!(body.after, "{name}_output.put({value});")?;
         }
         _ => bail!("no rule for the numbers {name}"),
     }
@@ -344,10 +344,10 @@ fn integer(
             });
         }
         (Direction::Out, None) => {
-            writeln!(body.before, "let {name}_place = argument::place({name}, {name:?})?;")?;
+            writeln!(body.before, "let {name}_output = argument::output({name}, {name:?})?;")?;
             body.results.push(name.to_owned());
-            writeln!(body.after, "{name}_place.put({});", out(name.to_owned()))?;
-            write!(body.report, "{name}_place.put(done.index);")?;
+            writeln!(body.after, "{name}_output.put({});", out(name.to_owned()))?;
+            write!(body.report, "{name}_output.put(done.index);")?;
         }
         (Direction::Out | Direction::Inout, Some(_)) => {
             let pointer = format!("{name}, {}, {name:?}", length(procedure, parameter)?);
@@ -363,12 +363,13 @@ fn integer(
         }
         // A keyval that is freed.
         (Direction::Inout, None) => {
-            writeln!(body.before, "let {name}_place = argument::place({name}, {name:?})?;")?;
+            writeln!(body.before, "let {name}_output = argument::output({name}, {name:?})?;")?;
             let Some(word) = word else {
                 bail!("no rule for the integer {name}")
             };
-            body.arguments.push(format!("A::word_in::<{word}>({name}_place.get())"));
-            writeln!(body.after, "{name}_place.put(A::word_out::<{word}>(0));")?;
+            body.arguments
+                .push(format!("A::word_in::<{word}>({name}_output.get())"));
+            writeln!(body.after, "{name}_output.put(A::word_out::<{word}>(0));")?;
         }
     }
     Ok(())
@@ -420,7 +421,7 @@ fn ranked(procedure: &Procedure, datatype: &str) -> Option<String> {
         "sendtype" => &["dest"],
         "recvtype" => &["source"],
         _ if has(procedure, "message") => {
-            return Some("argument::source_of(HandlePlace::<A>::at(message, \"message\")?.get())".to_owned());
+            return Some("argument::source_of(HandleOutput::<A>::at(message, \"message\")?.get())".to_owned());
         }
         _ => &["dest", "source", "target_rank"],
     };

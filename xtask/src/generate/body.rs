@@ -196,6 +196,39 @@ fn tell_refusals(object: &str, teller: &str, with: &str, body: &mut Body) -> Res
     Ok(())
 }
 
+/// Arguments that the typed procedures of one-sided communication take as one: how their names begin and end, and the struct, whose fields
+/// are named by the ends.
+const STRUCTS: [(&str, &[&str], &str); 3] = [
+    ("origin", &["addr", "count", "datatype"], "Origin"),
+    ("result", &["addr", "count", "datatype"], "Origin"),
+    ("target", &["rank", "disp", "count", "datatype"], "TargetElements"),
+];
+
+/// Replace the arguments that make such a struct, unless its datatype is given as a handle that may name nothing.
+fn as_structs(procedure: &Procedure, body: &mut Body) {
+    // A request is a result.
+    let given = procedure.parameters(false).filter(|one| one.kind != "REQUEST");
+    let mut names: Vec<&str> = given.map(rust::name).collect();
+    if procedure.chapter != "rma" || names.len() != body.arguments.len() {
+        return;
+    }
+    for (begin, ends, of) in STRUCTS {
+        let fields: Vec<String> = ends.iter().map(|end| format!("{begin}_{end}")).collect();
+        let Some(at) = names.windows(fields.len()).position(|window| window == fields) else {
+            continue;
+        };
+        let range = at..at + fields.len();
+        if body.arguments[range.end - 1] != names[range.end - 1] {
+            continue;
+        }
+        let given = ends.iter().zip(&body.arguments[range.clone()]);
+        let given: Vec<String> = given.map(|(end, argument)| format!("{end}: {argument}")).collect();
+        body.arguments
+            .splice(range.clone(), [format!("{of} {{ {} }}", given.join(", "))]);
+        names.splice(range, [begin]);
+    }
+}
+
 /// The whole entry.
 pub fn render(procedure: &Procedure) -> Result<String> {
     if procedure.forms_differ() || rust::return_type(procedure)? != "c_int" {
@@ -216,6 +249,7 @@ pub fn render(procedure: &Procedure) -> Result<String> {
     for parameter in procedure.parameters(false) {
         argument::add(procedure, parameter, &mut body)?;
     }
+    as_structs(procedure, &mut body);
     if wants_width(typed) {
         body.arguments
             .push(if width.is_empty() { "Width::Int" } else { "N::WIDTH" }.to_owned());

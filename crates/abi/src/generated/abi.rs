@@ -9,9 +9,9 @@ unsafe fn abi_get_fortran_info<A: Abi>(info: *mut CHandle<A>) -> c_int {
     entry::any_time::<A>("MPI_Abi_get_fortran_info", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let info_place = HandlePlace::<A>::at(info, "info")?;
+            let info_output = HandleOutput::<A>::at(info, "info")?;
             let info = procedures::abi_get_fortran_info()?;
-            info_place.put(info);
+            info_output.put(info);
             Ok(())
         }
     })
@@ -23,9 +23,9 @@ unsafe fn abi_get_info<A: Abi>(info: *mut CHandle<A>) -> c_int {
     entry::any_time::<A>("MPI_Abi_get_info", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let info_place = HandlePlace::<A>::at(info, "info")?;
+            let info_output = HandleOutput::<A>::at(info, "info")?;
             let info = procedures::abi_get_info()?;
-            info_place.put(info);
+            info_output.put(info);
             Ok(())
         }
     })

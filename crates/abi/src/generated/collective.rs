@@ -50,7 +50,7 @@ unsafe fn allgather_init<A: Abi, N: Number>(
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Allgather", entry::refused_persistent);
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_7 = argument::info::<A>(info, "info")?;
             refusal.averted();
             let request = procedures::allgather_init(
@@ -63,7 +63,7 @@ unsafe fn allgather_init<A: Abi, N: Number>(
                 comm,
                 argument_7,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -123,7 +123,7 @@ unsafe fn allgatherv_init<A: Abi, N: Number>(
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Allgatherv", entry::refused_persistent);
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_4 = argument::counts(recvcounts, peers(comm), "recvcounts")?;
             let argument_5 = argument::counts(displs, peers(comm), "displs")?;
             let argument_8 = argument::info::<A>(info, "info")?;
@@ -139,7 +139,7 @@ unsafe fn allgatherv_init<A: Abi, N: Number>(
                 comm,
                 argument_8,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -190,7 +190,7 @@ unsafe fn allreduce_init<A: Abi, N: Number>(
             let count = argument::count(count, "count")?;
             let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_6 = argument::info::<A>(info, "info")?;
             refusal.averted();
             let request = procedures::allreduce_init(
@@ -202,7 +202,7 @@ unsafe fn allreduce_init<A: Abi, N: Number>(
                 comm,
                 argument_6,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -255,7 +255,7 @@ unsafe fn alltoall_init<A: Abi, N: Number>(
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Alltoall", entry::refused_persistent);
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_7 = argument::info::<A>(info, "info")?;
             refusal.averted();
             let request = procedures::alltoall_init(
@@ -268,7 +268,7 @@ unsafe fn alltoall_init<A: Abi, N: Number>(
                 comm,
                 argument_7,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -333,7 +333,7 @@ unsafe fn alltoallv_init<A: Abi, N: Number>(
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Alltoallv", entry::refused_persistent);
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_1 = argument::counts(sendcounts, peers_if(!is_in_place::<A>(sendbuf), comm), "sendcounts")?;
             let argument_2 = argument::counts(sdispls, peers_if(!is_in_place::<A>(sendbuf), comm), "sdispls")?;
             let argument_5 = argument::counts(recvcounts, peers(comm), "recvcounts")?;
@@ -352,7 +352,7 @@ unsafe fn alltoallv_init<A: Abi, N: Number>(
                 comm,
                 argument_9,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -420,7 +420,7 @@ unsafe fn alltoallw_init<A: Abi, N: Number>(
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Alltoallw", entry::refused_persistent);
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_1 = argument::counts(sendcounts, peers_if(!is_in_place::<A>(sendbuf), comm), "sendcounts")?;
             let argument_2 = argument::counts(sdispls, peers_if(!is_in_place::<A>(sendbuf), comm), "sdispls")?;
             let argument_3 =
@@ -442,7 +442,7 @@ unsafe fn alltoallw_init<A: Abi, N: Number>(
                 comm,
                 argument_9,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -469,11 +469,11 @@ unsafe fn barrier_init<A: Abi>(comm: CHandle<A>, info: CHandle<A>, request: *mut
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Barrier", entry::refused_persistent);
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_1 = argument::info::<A>(info, "info")?;
             refusal.averted();
             let request = procedures::barrier_init(comm, argument_1)?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -522,7 +522,7 @@ unsafe fn bcast_init<A: Abi, N: Number>(
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Bcast", entry::refused_persistent);
             let root = A::word_in::<Rank>(root);
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_5 = argument::info::<A>(info, "info")?;
             refusal.averted();
             let request = procedures::bcast_init(
@@ -533,7 +533,7 @@ unsafe fn bcast_init<A: Abi, N: Number>(
                 comm,
                 argument_5,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -584,7 +584,7 @@ unsafe fn exscan_init<A: Abi, N: Number>(
             let count = argument::count(count, "count")?;
             let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_6 = argument::info::<A>(info, "info")?;
             refusal.averted();
             let request = procedures::exscan_init(
@@ -596,7 +596,7 @@ unsafe fn exscan_init<A: Abi, N: Number>(
                 comm,
                 argument_6,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -654,7 +654,7 @@ unsafe fn gather_init<A: Abi, N: Number>(
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Gather", entry::refused_persistent);
             let root = A::word_in::<Rank>(root);
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_8 = argument::info::<A>(info, "info")?;
             refusal.averted();
             let request = procedures::gather_init(
@@ -668,7 +668,7 @@ unsafe fn gather_init<A: Abi, N: Number>(
                 comm,
                 argument_8,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -733,7 +733,7 @@ unsafe fn gatherv_init<A: Abi, N: Number>(
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Gatherv", entry::refused_persistent);
             let root = A::word_in::<Rank>(root);
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_4 = argument::counts(recvcounts, peers_if(is_root(comm, root), comm), "recvcounts")?;
             let argument_5 = argument::counts(displs, peers_if(is_root(comm, root), comm), "displs")?;
             let argument_9 = argument::info::<A>(info, "info")?;
@@ -750,7 +750,7 @@ unsafe fn gatherv_init<A: Abi, N: Number>(
                 comm,
                 argument_9,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -773,7 +773,7 @@ unsafe fn iallgather<A: Abi, N: Number>(
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Allgather", entry::refused_immediate);
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             refusal.averted();
             let request = procedures::iallgather(
                 A::buffer(sendbuf),
@@ -784,7 +784,7 @@ unsafe fn iallgather<A: Abi, N: Number>(
                 A::handle_in::<Datatype>(recvtype),
                 comm,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -808,7 +808,7 @@ unsafe fn iallgatherv<A: Abi, N: Number>(
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Allgatherv", entry::refused_immediate);
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_4 = argument::counts(recvcounts, peers(comm), "recvcounts")?;
             let argument_5 = argument::counts(displs, peers(comm), "displs")?;
             refusal.averted();
@@ -822,7 +822,7 @@ unsafe fn iallgatherv<A: Abi, N: Number>(
                 A::handle_in::<Datatype>(recvtype),
                 comm,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -847,11 +847,11 @@ unsafe fn iallreduce<A: Abi, N: Number>(
             let count = argument::count(count, "count")?;
             let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             refusal.averted();
             let request =
                 procedures::iallreduce(A::buffer(sendbuf), A::buffer_mut(recvbuf), count, datatype, op, comm)?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -874,7 +874,7 @@ unsafe fn ialltoall<A: Abi, N: Number>(
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Alltoall", entry::refused_immediate);
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             refusal.averted();
             let request = procedures::ialltoall(
                 A::buffer(sendbuf),
@@ -885,7 +885,7 @@ unsafe fn ialltoall<A: Abi, N: Number>(
                 A::handle_in::<Datatype>(recvtype),
                 comm,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -910,7 +910,7 @@ unsafe fn ialltoallv<A: Abi, N: Number>(
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Alltoallv", entry::refused_immediate);
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_1 = argument::counts(sendcounts, peers_if(!is_in_place::<A>(sendbuf), comm), "sendcounts")?;
             let argument_2 = argument::counts(sdispls, peers_if(!is_in_place::<A>(sendbuf), comm), "sdispls")?;
             let argument_5 = argument::counts(recvcounts, peers(comm), "recvcounts")?;
@@ -927,7 +927,7 @@ unsafe fn ialltoallv<A: Abi, N: Number>(
                 A::handle_in::<Datatype>(recvtype),
                 comm,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -952,7 +952,7 @@ unsafe fn ialltoallw<A: Abi, N: Number>(
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Alltoallw", entry::refused_immediate);
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_1 = argument::counts(sendcounts, peers_if(!is_in_place::<A>(sendbuf), comm), "sendcounts")?;
             let argument_2 = argument::counts(sdispls, peers_if(!is_in_place::<A>(sendbuf), comm), "sdispls")?;
             let argument_3 =
@@ -972,7 +972,7 @@ unsafe fn ialltoallw<A: Abi, N: Number>(
                 argument_7,
                 comm,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -986,10 +986,10 @@ unsafe fn ibarrier<A: Abi>(comm: CHandle<A>, request: *mut CHandle<A>) -> c_int 
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Barrier", entry::refused_immediate);
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             refusal.averted();
             let request = procedures::ibarrier(comm)?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -1011,7 +1011,7 @@ unsafe fn ibcast<A: Abi, N: Number>(
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Bcast", entry::refused_immediate);
             let root = A::word_in::<Rank>(root);
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             refusal.averted();
             let request = procedures::ibcast(
                 A::buffer_mut(buffer),
@@ -1020,7 +1020,7 @@ unsafe fn ibcast<A: Abi, N: Number>(
                 root,
                 comm,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -1045,10 +1045,10 @@ unsafe fn iexscan<A: Abi, N: Number>(
             let count = argument::count(count, "count")?;
             let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             refusal.averted();
             let request = procedures::iexscan(A::buffer(sendbuf), A::buffer_mut(recvbuf), count, datatype, op, comm)?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -1073,7 +1073,7 @@ unsafe fn igather<A: Abi, N: Number>(
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Gather", entry::refused_immediate);
             let root = A::word_in::<Rank>(root);
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             refusal.averted();
             let request = procedures::igather(
                 A::buffer(sendbuf),
@@ -1085,7 +1085,7 @@ unsafe fn igather<A: Abi, N: Number>(
                 root,
                 comm,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -1111,7 +1111,7 @@ unsafe fn igatherv<A: Abi, N: Number>(
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Gatherv", entry::refused_immediate);
             let root = A::word_in::<Rank>(root);
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_4 = argument::counts(recvcounts, peers_if(is_root(comm, root), comm), "recvcounts")?;
             let argument_5 = argument::counts(displs, peers_if(is_root(comm, root), comm), "displs")?;
             refusal.averted();
@@ -1126,7 +1126,7 @@ unsafe fn igatherv<A: Abi, N: Number>(
                 root,
                 comm,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -1150,7 +1150,7 @@ unsafe fn ireduce<A: Abi, N: Number>(
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Reduce", entry::refused_immediate);
             let root = A::word_in::<Rank>(root);
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             refusal.averted();
             let request = procedures::ireduce(
                 A::buffer(sendbuf),
@@ -1161,7 +1161,7 @@ unsafe fn ireduce<A: Abi, N: Number>(
                 root,
                 comm,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -1184,7 +1184,7 @@ unsafe fn ireduce_scatter<A: Abi, N: Number>(
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Reduce_scatter", entry::refused_immediate);
             let op = A::handle_in::<Op>(op).resolve("op")?;
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_2 = argument::counts(recvcounts, comm.size() as usize, "recvcounts")?;
             refusal.averted();
             let request = procedures::ireduce_scatter(
@@ -1195,7 +1195,7 @@ unsafe fn ireduce_scatter<A: Abi, N: Number>(
                 op,
                 comm,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -1219,7 +1219,7 @@ unsafe fn ireduce_scatter_block<A: Abi, N: Number>(
             let refusal = entry::Refusal::new(comm, "Reduce_scatter_block", entry::refused_immediate);
             let recvcount = argument::count(recvcount, "recvcount")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             refusal.averted();
             let request = procedures::ireduce_scatter_block(
                 A::buffer(sendbuf),
@@ -1229,7 +1229,7 @@ unsafe fn ireduce_scatter_block<A: Abi, N: Number>(
                 op,
                 comm,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -1254,10 +1254,10 @@ unsafe fn iscan<A: Abi, N: Number>(
             let count = argument::count(count, "count")?;
             let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             refusal.averted();
             let request = procedures::iscan(A::buffer(sendbuf), A::buffer_mut(recvbuf), count, datatype, op, comm)?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -1282,7 +1282,7 @@ unsafe fn iscatter<A: Abi, N: Number>(
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Scatter", entry::refused_immediate);
             let root = A::word_in::<Rank>(root);
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             refusal.averted();
             let request = procedures::iscatter(
                 A::buffer(sendbuf),
@@ -1294,7 +1294,7 @@ unsafe fn iscatter<A: Abi, N: Number>(
                 root,
                 comm,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -1320,7 +1320,7 @@ unsafe fn iscatterv<A: Abi, N: Number>(
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Scatterv", entry::refused_immediate);
             let root = A::word_in::<Rank>(root);
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_1 = argument::counts(sendcounts, peers_if(is_root(comm, root), comm), "sendcounts")?;
             let argument_2 = argument::counts(displs, peers_if(is_root(comm, root), comm), "displs")?;
             refusal.averted();
@@ -1335,7 +1335,7 @@ unsafe fn iscatterv<A: Abi, N: Number>(
                 root,
                 comm,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -1348,9 +1348,9 @@ unsafe fn op_commutative<A: Abi>(op: CHandle<A>, commute: *mut c_int) -> c_int {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let op = A::handle_in::<Op>(op).resolve("op")?;
-            let commute_place = argument::place(commute, "commute")?;
+            let commute_output = argument::output(commute, "commute")?;
             let commute = procedures::op_commutative(op)?;
-            commute_place.put(c_int::from(commute));
+            commute_output.put(c_int::from(commute));
             Ok(())
         }
     })
@@ -1362,9 +1362,9 @@ unsafe fn op_free<A: Abi>(op: *mut CHandle<A>) -> c_int {
     entry::enter::<A>("MPI_Op_free", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let op_place = HandlePlace::<A>::at(op, "op")?;
-            procedures::op_free(op_place.get())?;
-            op_place.put(Handle::<Op>::NULL);
+            let op_output = HandleOutput::<A>::at(op, "op")?;
+            procedures::op_free(op_output.get())?;
+            op_output.put(Handle::<Op>::NULL);
             Ok(())
         }
     })
@@ -1419,7 +1419,7 @@ unsafe fn reduce_init<A: Abi, N: Number>(
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Reduce", entry::refused_persistent);
             let root = A::word_in::<Rank>(root);
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_7 = argument::info::<A>(info, "info")?;
             refusal.averted();
             let request = procedures::reduce_init(
@@ -1432,7 +1432,7 @@ unsafe fn reduce_init<A: Abi, N: Number>(
                 comm,
                 argument_7,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -1540,7 +1540,7 @@ unsafe fn reduce_scatter_block_init<A: Abi, N: Number>(
             let refusal = entry::Refusal::new(comm, "Reduce_scatter_block", entry::refused_persistent);
             let recvcount = argument::count(recvcount, "recvcount")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_6 = argument::info::<A>(info, "info")?;
             refusal.averted();
             let request = procedures::reduce_scatter_block_init(
@@ -1552,7 +1552,7 @@ unsafe fn reduce_scatter_block_init<A: Abi, N: Number>(
                 comm,
                 argument_6,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -1576,7 +1576,7 @@ unsafe fn reduce_scatter_init<A: Abi, N: Number>(
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Reduce_scatter", entry::refused_persistent);
             let op = A::handle_in::<Op>(op).resolve("op")?;
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_2 = argument::counts(recvcounts, comm.size() as usize, "recvcounts")?;
             let argument_6 = argument::info::<A>(info, "info")?;
             refusal.averted();
@@ -1589,7 +1589,7 @@ unsafe fn reduce_scatter_init<A: Abi, N: Number>(
                 comm,
                 argument_6,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -1640,7 +1640,7 @@ unsafe fn scan_init<A: Abi, N: Number>(
             let count = argument::count(count, "count")?;
             let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_6 = argument::info::<A>(info, "info")?;
             refusal.averted();
             let request = procedures::scan_init(
@@ -1652,7 +1652,7 @@ unsafe fn scan_init<A: Abi, N: Number>(
                 comm,
                 argument_6,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -1710,7 +1710,7 @@ unsafe fn scatter_init<A: Abi, N: Number>(
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Scatter", entry::refused_persistent);
             let root = A::word_in::<Rank>(root);
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_8 = argument::info::<A>(info, "info")?;
             refusal.averted();
             let request = procedures::scatter_init(
@@ -1724,7 +1724,7 @@ unsafe fn scatter_init<A: Abi, N: Number>(
                 comm,
                 argument_8,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -1789,7 +1789,7 @@ unsafe fn scatterv_init<A: Abi, N: Number>(
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Scatterv", entry::refused_persistent);
             let root = A::word_in::<Rank>(root);
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_1 = argument::counts(sendcounts, peers_if(is_root(comm, root), comm), "sendcounts")?;
             let argument_2 = argument::counts(displs, peers_if(is_root(comm, root), comm), "displs")?;
             let argument_9 = argument::info::<A>(info, "info")?;
@@ -1806,7 +1806,7 @@ unsafe fn scatterv_init<A: Abi, N: Number>(
                 comm,
                 argument_9,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })

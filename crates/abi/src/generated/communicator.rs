@@ -25,9 +25,9 @@ unsafe fn comm_compare<A: Abi>(comm1: CHandle<A>, comm2: CHandle<A>, result: *mu
         unsafe {
             let comm1 = A::handle_in::<Comm>(comm1).resolve("comm1")?;
             let comm2 = A::handle_in::<Comm>(comm2).resolve("comm2")?;
-            let result_place = argument::place(result, "result")?;
+            let result_output = argument::output(result, "result")?;
             let result = procedures::comm_compare(comm1, comm2)?;
-            result_place.put(A::word_out::<Comparison>(result));
+            result_output.put(A::word_out::<Comparison>(result));
             Ok(())
         }
     })
@@ -42,10 +42,10 @@ unsafe fn comm_create<A: Abi>(comm: CHandle<A>, group: CHandle<A>, newcomm: *mut
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "MPI_Comm_create", entry::refused_by_name);
             let group = A::handle_in::<Group>(group).resolve("group")?;
-            let newcomm_place = HandlePlace::<A>::at(newcomm, "newcomm")?;
+            let newcomm_output = HandleOutput::<A>::at(newcomm, "newcomm")?;
             refusal.averted();
             let newcomm = procedures::comm_create(comm, group)?;
-            newcomm_place.put(newcomm);
+            newcomm_output.put(newcomm);
             Ok(())
         }
     })
@@ -68,14 +68,14 @@ unsafe fn comm_create_from_group<A: Abi>(
             unsafe {
                 let group = A::handle_in::<Group>(group).resolve("group")?;
                 let errhandler = A::handle_in::<Errhandler>(errhandler).resolve("errhandler")?;
-                let newcomm_place = HandlePlace::<A>::at(newcomm, "newcomm")?;
+                let newcomm_output = HandleOutput::<A>::at(newcomm, "newcomm")?;
                 let newcomm = procedures::comm_create_from_group(
                     group,
                     argument::string(stringtag, "stringtag")?,
                     argument::info::<A>(info, "info")?,
                     errhandler,
                 )?;
-                newcomm_place.put(newcomm);
+                newcomm_output.put(newcomm);
                 Ok(())
             }
         },
@@ -95,9 +95,9 @@ unsafe fn comm_create_group<A: Abi>(
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let group = A::handle_in::<Group>(group).resolve("group")?;
-            let newcomm_place = HandlePlace::<A>::at(newcomm, "newcomm")?;
+            let newcomm_output = HandleOutput::<A>::at(newcomm, "newcomm")?;
             let newcomm = procedures::comm_create_group(comm, group, A::word_in::<Tag>(tag))?;
-            newcomm_place.put(newcomm);
+            newcomm_output.put(newcomm);
             Ok(())
         }
     })
@@ -123,11 +123,11 @@ unsafe fn comm_detach_buffer<A: Abi, N: Number>(comm: CHandle<A>, buffer_addr: *
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let buffer_addr_place = argument::place(buffer_addr.cast::<*mut c_void>(), "buffer_addr")?;
-            let size_place = argument::place(size, "size")?;
+            let buffer_addr_output = argument::output(buffer_addr.cast::<*mut c_void>(), "buffer_addr")?;
+            let size_output = argument::output(size, "size")?;
             let (buffer_addr, size) = procedures::comm_detach_buffer(comm)?;
-            buffer_addr_place.put(A::buffer_out(buffer_addr));
-            size_place.put(N::narrow(size));
+            buffer_addr_output.put(A::buffer_out(buffer_addr));
+            size_output.put(N::narrow(size));
             Ok(())
         }
     })
@@ -141,10 +141,10 @@ unsafe fn comm_dup<A: Abi>(comm: CHandle<A>, newcomm: *mut CHandle<A>) -> c_int 
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "MPI_Comm_dup", entry::refused_by_name);
-            let newcomm_place = HandlePlace::<A>::at(newcomm, "newcomm")?;
+            let newcomm_output = HandleOutput::<A>::at(newcomm, "newcomm")?;
             refusal.averted();
             let newcomm = procedures::comm_dup(comm)?;
-            newcomm_place.put(newcomm);
+            newcomm_output.put(newcomm);
             Ok(())
         }
     })
@@ -158,11 +158,11 @@ unsafe fn comm_dup_with_info<A: Abi>(comm: CHandle<A>, info: CHandle<A>, newcomm
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "MPI_Comm_dup_with_info", entry::refused_by_name);
-            let newcomm_place = HandlePlace::<A>::at(newcomm, "newcomm")?;
+            let newcomm_output = HandleOutput::<A>::at(newcomm, "newcomm")?;
             let argument_1 = argument::info::<A>(info, "info")?;
             refusal.averted();
             let newcomm = procedures::comm_dup_with_info(comm, argument_1)?;
-            newcomm_place.put(newcomm);
+            newcomm_output.put(newcomm);
             Ok(())
         }
     })
@@ -187,9 +187,9 @@ unsafe fn comm_free<A: Abi>(comm: *mut CHandle<A>) -> c_int {
     entry::enter::<A>("MPI_Comm_free", entry::on_comm_at::<A>(comm), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let comm_place = HandlePlace::<A>::at(comm, "comm")?;
-            procedures::comm_free(comm_place.get())?;
-            comm_place.put(Handle::<Comm>::NULL);
+            let comm_output = HandleOutput::<A>::at(comm, "comm")?;
+            procedures::comm_free(comm_output.get())?;
+            comm_output.put(Handle::<Comm>::NULL);
             Ok(())
         }
     })
@@ -201,9 +201,9 @@ unsafe fn comm_free_keyval<A: Abi>(comm_keyval: *mut c_int) -> c_int {
     entry::enter::<A>("MPI_Comm_free_keyval", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let comm_keyval_place = argument::place(comm_keyval, "comm_keyval")?;
-            procedures::comm_free_keyval(A::word_in::<Keyval>(comm_keyval_place.get()))?;
-            comm_keyval_place.put(A::word_out::<Keyval>(0));
+            let comm_keyval_output = argument::output(comm_keyval, "comm_keyval")?;
+            procedures::comm_free_keyval(A::word_in::<Keyval>(comm_keyval_output.get()))?;
+            comm_keyval_output.put(A::word_out::<Keyval>(0));
             Ok(())
         }
     })
@@ -216,9 +216,9 @@ unsafe fn comm_get_info<A: Abi>(comm: CHandle<A>, info_used: *mut CHandle<A>) ->
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let info_used_place = HandlePlace::<A>::at(info_used, "info_used")?;
+            let info_used_output = HandleOutput::<A>::at(info_used, "info_used")?;
             let info_used = procedures::comm_get_info(comm)?;
-            info_used_place.put(info_used);
+            info_used_output.put(info_used);
             Ok(())
         }
     })
@@ -230,10 +230,10 @@ unsafe fn comm_get_name<A: Abi>(comm: CHandle<A>, comm_name: *mut c_char, result
     entry::enter::<A>("MPI_Comm_get_name", entry::on_comm::<A>(comm), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let comm_name_place = Text::at(comm_name, A::MAX_OBJECT_NAME, "comm_name")?;
-            let resultlen = argument::place(resultlen, "resultlen")?;
+            let comm_name_output = Text::at(comm_name, A::MAX_OBJECT_NAME, "comm_name")?;
+            let resultlen = argument::output(resultlen, "resultlen")?;
             let comm_name = procedures::comm_get_name(A::handle_in::<Comm>(comm))?;
-            let length = comm_name_place.put(&comm_name);
+            let length = comm_name_output.put(&comm_name);
             resultlen.put(length);
             Ok(())
         }
@@ -247,9 +247,9 @@ unsafe fn comm_group<A: Abi>(comm: CHandle<A>, group: *mut CHandle<A>) -> c_int 
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let group_place = HandlePlace::<A>::at(group, "group")?;
+            let group_output = HandleOutput::<A>::at(group, "group")?;
             let group = procedures::comm_group(comm)?;
-            group_place.put(group);
+            group_output.put(group);
             Ok(())
         }
     })
@@ -263,12 +263,12 @@ unsafe fn comm_idup<A: Abi>(comm: CHandle<A>, newcomm: *mut CHandle<A>, request:
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "MPI_Comm_idup", entry::refused_by_name);
-            let newcomm_place = HandlePlace::<A>::at(newcomm, "newcomm")?;
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let newcomm_output = HandleOutput::<A>::at(newcomm, "newcomm")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             refusal.averted();
             let (newcomm, request) = procedures::comm_idup(comm)?;
-            newcomm_place.put(newcomm);
-            request_place.put(request);
+            newcomm_output.put(newcomm);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -287,13 +287,13 @@ unsafe fn comm_idup_with_info<A: Abi>(
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "MPI_Comm_idup_with_info", entry::refused_by_name);
-            let newcomm_place = HandlePlace::<A>::at(newcomm, "newcomm")?;
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let newcomm_output = HandleOutput::<A>::at(newcomm, "newcomm")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_1 = argument::info::<A>(info, "info")?;
             refusal.averted();
             let (newcomm, request) = procedures::comm_idup_with_info(comm, argument_1)?;
-            newcomm_place.put(newcomm);
-            request_place.put(request);
+            newcomm_output.put(newcomm);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -306,9 +306,9 @@ unsafe fn comm_iflush_buffer<A: Abi>(comm: CHandle<A>, request: *mut CHandle<A>)
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let request = procedures::comm_iflush_buffer(comm)?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -321,9 +321,9 @@ unsafe fn comm_rank<A: Abi>(comm: CHandle<A>, rank: *mut c_int) -> c_int {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let rank_place = argument::place(rank, "rank")?;
+            let rank_output = argument::output(rank, "rank")?;
             let rank = procedures::comm_rank(comm)?;
-            rank_place.put(A::word_out::<Rank>(rank));
+            rank_output.put(A::word_out::<Rank>(rank));
             Ok(())
         }
     })
@@ -336,9 +336,9 @@ unsafe fn comm_remote_group<A: Abi>(comm: CHandle<A>, group: *mut CHandle<A>) ->
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let group_place = HandlePlace::<A>::at(group, "group")?;
+            let group_output = HandleOutput::<A>::at(group, "group")?;
             let group = procedures::comm_remote_group(comm)?;
-            group_place.put(group);
+            group_output.put(group);
             Ok(())
         }
     })
@@ -351,9 +351,9 @@ unsafe fn comm_remote_size<A: Abi>(comm: CHandle<A>, size: *mut c_int) -> c_int 
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let size_place = argument::place(size, "size")?;
+            let size_output = argument::output(size, "size")?;
             let size = procedures::comm_remote_size(comm)?;
-            size_place.put(size);
+            size_output.put(size);
             Ok(())
         }
     })
@@ -392,9 +392,9 @@ unsafe fn comm_size<A: Abi>(comm: CHandle<A>, size: *mut c_int) -> c_int {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let size_place = argument::place(size, "size")?;
+            let size_output = argument::output(size, "size")?;
             let size = procedures::comm_size(comm)?;
-            size_place.put(size);
+            size_output.put(size);
             Ok(())
         }
     })
@@ -408,10 +408,10 @@ unsafe fn comm_split<A: Abi>(comm: CHandle<A>, color: c_int, key: c_int, newcomm
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "MPI_Comm_split", entry::refused_by_name);
-            let newcomm_place = HandlePlace::<A>::at(newcomm, "newcomm")?;
+            let newcomm_output = HandleOutput::<A>::at(newcomm, "newcomm")?;
             refusal.averted();
             let newcomm = procedures::comm_split(comm, color, key)?;
-            newcomm_place.put(newcomm);
+            newcomm_output.put(newcomm);
             Ok(())
         }
     })
@@ -431,11 +431,11 @@ unsafe fn comm_split_type<A: Abi>(
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "MPI_Comm_split_type", entry::refused_by_name);
-            let newcomm_place = HandlePlace::<A>::at(newcomm, "newcomm")?;
+            let newcomm_output = HandleOutput::<A>::at(newcomm, "newcomm")?;
             let argument_3 = argument::info::<A>(info, "info")?;
             refusal.averted();
             let newcomm = procedures::comm_split_type(comm, A::word_in::<SplitType>(split_type), key, argument_3)?;
-            newcomm_place.put(newcomm);
+            newcomm_output.put(newcomm);
             Ok(())
         }
     })
@@ -448,9 +448,9 @@ unsafe fn comm_test_inter<A: Abi>(comm: CHandle<A>, flag: *mut c_int) -> c_int {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let flag_place = argument::place(flag, "flag")?;
+            let flag_output = argument::output(flag, "flag")?;
             let flag = procedures::comm_test_inter(comm)?;
-            flag_place.put(c_int::from(flag));
+            flag_output.put(c_int::from(flag));
             Ok(())
         }
     })
@@ -464,9 +464,9 @@ unsafe fn group_compare<A: Abi>(group1: CHandle<A>, group2: CHandle<A>, result: 
         unsafe {
             let group1 = A::handle_in::<Group>(group1).resolve("group1")?;
             let group2 = A::handle_in::<Group>(group2).resolve("group2")?;
-            let result_place = argument::place(result, "result")?;
+            let result_output = argument::output(result, "result")?;
             let result = procedures::group_compare(group1, group2)?;
-            result_place.put(A::word_out::<Comparison>(result));
+            result_output.put(A::word_out::<Comparison>(result));
             Ok(())
         }
     })
@@ -480,9 +480,9 @@ unsafe fn group_difference<A: Abi>(group1: CHandle<A>, group2: CHandle<A>, newgr
         unsafe {
             let group1 = A::handle_in::<Group>(group1).resolve("group1")?;
             let group2 = A::handle_in::<Group>(group2).resolve("group2")?;
-            let newgroup_place = HandlePlace::<A>::at(newgroup, "newgroup")?;
+            let newgroup_output = HandleOutput::<A>::at(newgroup, "newgroup")?;
             let newgroup = procedures::group_difference(group1, group2)?;
-            newgroup_place.put(newgroup);
+            newgroup_output.put(newgroup);
             Ok(())
         }
     })
@@ -496,9 +496,9 @@ unsafe fn group_excl<A: Abi>(group: CHandle<A>, n: c_int, ranks: *const c_int, n
         unsafe {
             let group = A::handle_in::<Group>(group).resolve("group")?;
             let n = argument::length(n, "n")?;
-            let newgroup_place = HandlePlace::<A>::at(newgroup, "newgroup")?;
+            let newgroup_output = HandleOutput::<A>::at(newgroup, "newgroup")?;
             let newgroup = procedures::group_excl(group, &argument::words::<A, Rank>(ranks, n, "ranks")?)?;
-            newgroup_place.put(newgroup);
+            newgroup_output.put(newgroup);
             Ok(())
         }
     })
@@ -510,9 +510,9 @@ unsafe fn group_free<A: Abi>(group: *mut CHandle<A>) -> c_int {
     entry::enter::<A>("MPI_Group_free", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let group_place = HandlePlace::<A>::at(group, "group")?;
-            procedures::group_free(group_place.get())?;
-            group_place.put(Handle::<Group>::NULL);
+            let group_output = HandleOutput::<A>::at(group, "group")?;
+            procedures::group_free(group_output.get())?;
+            group_output.put(Handle::<Group>::NULL);
             Ok(())
         }
     })
@@ -529,9 +529,9 @@ unsafe fn group_from_session_pset<A: Abi>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let session = A::handle_in::<Session>(session).resolve("session")?;
-            let newgroup_place = HandlePlace::<A>::at(newgroup, "newgroup")?;
+            let newgroup_output = HandleOutput::<A>::at(newgroup, "newgroup")?;
             let newgroup = procedures::group_from_session_pset(session, argument::string(pset_name, "pset_name")?)?;
-            newgroup_place.put(newgroup);
+            newgroup_output.put(newgroup);
             Ok(())
         }
     })
@@ -545,9 +545,9 @@ unsafe fn group_incl<A: Abi>(group: CHandle<A>, n: c_int, ranks: *const c_int, n
         unsafe {
             let group = A::handle_in::<Group>(group).resolve("group")?;
             let n = argument::length(n, "n")?;
-            let newgroup_place = HandlePlace::<A>::at(newgroup, "newgroup")?;
+            let newgroup_output = HandleOutput::<A>::at(newgroup, "newgroup")?;
             let newgroup = procedures::group_incl(group, &argument::words::<A, Rank>(ranks, n, "ranks")?)?;
-            newgroup_place.put(newgroup);
+            newgroup_output.put(newgroup);
             Ok(())
         }
     })
@@ -561,9 +561,9 @@ unsafe fn group_intersection<A: Abi>(group1: CHandle<A>, group2: CHandle<A>, new
         unsafe {
             let group1 = A::handle_in::<Group>(group1).resolve("group1")?;
             let group2 = A::handle_in::<Group>(group2).resolve("group2")?;
-            let newgroup_place = HandlePlace::<A>::at(newgroup, "newgroup")?;
+            let newgroup_output = HandleOutput::<A>::at(newgroup, "newgroup")?;
             let newgroup = procedures::group_intersection(group1, group2)?;
-            newgroup_place.put(newgroup);
+            newgroup_output.put(newgroup);
             Ok(())
         }
     })
@@ -582,10 +582,10 @@ unsafe fn group_range_excl<A: Abi>(
         unsafe {
             let group = A::handle_in::<Group>(group).resolve("group")?;
             let n = argument::length(n, "n")?;
-            let newgroup_place = HandlePlace::<A>::at(newgroup, "newgroup")?;
+            let newgroup_output = HandleOutput::<A>::at(newgroup, "newgroup")?;
             let newgroup =
                 procedures::group_range_excl(group, argument::array(ranges.cast::<c_int>(), 3 * n, "ranges")?)?;
-            newgroup_place.put(newgroup);
+            newgroup_output.put(newgroup);
             Ok(())
         }
     })
@@ -604,10 +604,10 @@ unsafe fn group_range_incl<A: Abi>(
         unsafe {
             let group = A::handle_in::<Group>(group).resolve("group")?;
             let n = argument::length(n, "n")?;
-            let newgroup_place = HandlePlace::<A>::at(newgroup, "newgroup")?;
+            let newgroup_output = HandleOutput::<A>::at(newgroup, "newgroup")?;
             let newgroup =
                 procedures::group_range_incl(group, argument::array(ranges.cast::<c_int>(), 3 * n, "ranges")?)?;
-            newgroup_place.put(newgroup);
+            newgroup_output.put(newgroup);
             Ok(())
         }
     })
@@ -620,9 +620,9 @@ unsafe fn group_rank<A: Abi>(group: CHandle<A>, rank: *mut c_int) -> c_int {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let group = A::handle_in::<Group>(group).resolve("group")?;
-            let rank_place = argument::place(rank, "rank")?;
+            let rank_output = argument::output(rank, "rank")?;
             let rank = procedures::group_rank(group)?;
-            rank_place.put(A::word_out::<Rank>(rank));
+            rank_output.put(A::word_out::<Rank>(rank));
             Ok(())
         }
     })
@@ -635,9 +635,9 @@ unsafe fn group_size<A: Abi>(group: CHandle<A>, size: *mut c_int) -> c_int {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let group = A::handle_in::<Group>(group).resolve("group")?;
-            let size_place = argument::place(size, "size")?;
+            let size_output = argument::output(size, "size")?;
             let size = procedures::group_size(group)?;
-            size_place.put(size);
+            size_output.put(size);
             Ok(())
         }
     })
@@ -681,9 +681,9 @@ unsafe fn group_union<A: Abi>(group1: CHandle<A>, group2: CHandle<A>, newgroup: 
         unsafe {
             let group1 = A::handle_in::<Group>(group1).resolve("group1")?;
             let group2 = A::handle_in::<Group>(group2).resolve("group2")?;
-            let newgroup_place = HandlePlace::<A>::at(newgroup, "newgroup")?;
+            let newgroup_output = HandleOutput::<A>::at(newgroup, "newgroup")?;
             let newgroup = procedures::group_union(group1, group2)?;
-            newgroup_place.put(newgroup);
+            newgroup_output.put(newgroup);
             Ok(())
         }
     })
@@ -704,7 +704,7 @@ unsafe fn intercomm_create<A: Abi>(
         unsafe {
             let local_comm = A::handle_in::<Comm>(local_comm).resolve("local_comm")?;
             let refusal = entry::Refusal::new(local_comm, "MPI_Intercomm_create", entry::refused_by_name);
-            let newintercomm_place = HandlePlace::<A>::at(newintercomm, "newintercomm")?;
+            let newintercomm_output = HandleOutput::<A>::at(newintercomm, "newintercomm")?;
             refusal.averted();
             let newintercomm = procedures::intercomm_create(
                 local_comm,
@@ -713,7 +713,7 @@ unsafe fn intercomm_create<A: Abi>(
                 A::word_in::<Rank>(remote_leader),
                 A::word_in::<Tag>(tag),
             )?;
-            newintercomm_place.put(newintercomm);
+            newintercomm_output.put(newintercomm);
             Ok(())
         }
     })
@@ -739,7 +739,7 @@ unsafe fn intercomm_create_from_groups<A: Abi>(
             unsafe {
                 let local_group = A::handle_in::<Group>(local_group).resolve("local_group")?;
                 let errhandler = A::handle_in::<Errhandler>(errhandler).resolve("errhandler")?;
-                let newintercomm_place = HandlePlace::<A>::at(newintercomm, "newintercomm")?;
+                let newintercomm_output = HandleOutput::<A>::at(newintercomm, "newintercomm")?;
                 let newintercomm = procedures::intercomm_create_from_groups(
                     local_group,
                     A::word_in::<Rank>(local_leader),
@@ -749,7 +749,7 @@ unsafe fn intercomm_create_from_groups<A: Abi>(
                     argument::info::<A>(info, "info")?,
                     errhandler,
                 )?;
-                newintercomm_place.put(newintercomm);
+                newintercomm_output.put(newintercomm);
                 Ok(())
             }
         },
@@ -764,10 +764,10 @@ unsafe fn intercomm_merge<A: Abi>(intercomm: CHandle<A>, high: c_int, newintraco
         unsafe {
             let intercomm = A::handle_in::<Comm>(intercomm).resolve("intercomm")?;
             let refusal = entry::Refusal::new(intercomm, "MPI_Intercomm_merge", entry::refused_by_name);
-            let newintracomm_place = HandlePlace::<A>::at(newintracomm, "newintracomm")?;
+            let newintracomm_output = HandleOutput::<A>::at(newintracomm, "newintracomm")?;
             refusal.averted();
             let newintracomm = procedures::intercomm_merge(intercomm, high != 0)?;
-            newintracomm_place.put(newintracomm);
+            newintracomm_output.put(newintracomm);
             Ok(())
         }
     })
@@ -792,9 +792,9 @@ unsafe fn type_free_keyval<A: Abi>(type_keyval: *mut c_int) -> c_int {
     entry::enter::<A>("MPI_Type_free_keyval", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let type_keyval_place = argument::place(type_keyval, "type_keyval")?;
-            procedures::type_free_keyval(A::word_in::<Keyval>(type_keyval_place.get()))?;
-            type_keyval_place.put(A::word_out::<Keyval>(0));
+            let type_keyval_output = argument::output(type_keyval, "type_keyval")?;
+            procedures::type_free_keyval(A::word_in::<Keyval>(type_keyval_output.get()))?;
+            type_keyval_output.put(A::word_out::<Keyval>(0));
             Ok(())
         }
     })
@@ -806,10 +806,10 @@ unsafe fn type_get_name<A: Abi>(datatype: CHandle<A>, type_name: *mut c_char, re
     entry::enter::<A>("MPI_Type_get_name", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let type_name_place = Text::at(type_name, A::MAX_OBJECT_NAME, "type_name")?;
-            let resultlen = argument::place(resultlen, "resultlen")?;
+            let type_name_output = Text::at(type_name, A::MAX_OBJECT_NAME, "type_name")?;
+            let resultlen = argument::output(resultlen, "resultlen")?;
             let type_name = procedures::type_get_name(A::handle_in::<Datatype>(datatype))?;
-            let length = type_name_place.put(&type_name);
+            let length = type_name_output.put(&type_name);
             resultlen.put(length);
             Ok(())
         }

@@ -9,9 +9,9 @@ unsafe fn get_address<A: Abi>(location: *const c_void, address: *mut i64) -> c_i
     entry::any_time::<A>("MPI_Get_address", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let address_place = argument::place(address, "address")?;
+            let address_output = argument::output(address, "address")?;
             let address = procedures::get_address(location)?;
-            address_place.put(address);
+            address_output.put(address);
             Ok(())
         }
     })
@@ -25,9 +25,9 @@ unsafe fn get_elements<A: Abi, N: Number>(status: *const CStatus<A>, datatype: C
         unsafe {
             let status = argument::status::<A>(status, "status")?;
             let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
-            let count_place = argument::place(count, "count")?;
+            let count_output = argument::output(count, "count")?;
             let count = procedures::get_elements(&status, datatype)?;
-            count_place.put(N::narrow(count));
+            count_output.put(N::narrow(count));
             Ok(())
         }
     })
@@ -50,8 +50,8 @@ unsafe fn pack<A: Abi, N: Number>(
             let incount = argument::count(incount, "incount")?;
             let datatype = A::handle_in::<Datatype>(datatype).resolve_for(incount, "datatype")?;
             let outsize = argument::count(outsize, "outsize")?;
-            let position_place = argument::place(position, "position")?;
-            let mut position: i64 = position_place.get().into();
+            let position_output = argument::output(position, "position")?;
+            let mut position: i64 = position_output.get().into();
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             procedures::pack(
                 A::buffer(inbuf),
@@ -62,7 +62,7 @@ unsafe fn pack<A: Abi, N: Number>(
                 &mut position,
                 comm,
             )?;
-            position_place.put(N::narrow(position));
+            position_output.put(N::narrow(position));
             Ok(())
         }
     })
@@ -83,8 +83,8 @@ unsafe fn pack_external<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let datatype = A::handle_in::<Datatype>(datatype).resolve_for(incount, "datatype")?;
-            let position_place = argument::place(position, "position")?;
-            let mut position: i64 = position_place.get();
+            let position_output = argument::output(position, "position")?;
+            let mut position: i64 = position_output.get();
             procedures::pack_external(
                 argument::string(datarep, "datarep")?,
                 A::buffer(inbuf),
@@ -94,7 +94,7 @@ unsafe fn pack_external<A: Abi, N: Number>(
                 outsize,
                 &mut position,
             )?;
-            position_place.put(position);
+            position_output.put(position);
             Ok(())
         }
     })
@@ -112,9 +112,9 @@ unsafe fn pack_external_size<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let datatype = A::handle_in::<Datatype>(datatype).resolve_for(incount, "datatype")?;
-            let size_place = argument::place(size, "size")?;
+            let size_output = argument::output(size, "size")?;
             let size = procedures::pack_external_size(argument::string(datarep, "datarep")?, incount.into(), datatype)?;
-            size_place.put(size);
+            size_output.put(size);
             Ok(())
         }
     })
@@ -129,9 +129,9 @@ unsafe fn pack_size<A: Abi, N: Number>(incount: N, datatype: CHandle<A>, comm: C
             let incount = argument::count(incount, "incount")?;
             let datatype = A::handle_in::<Datatype>(datatype).resolve_for(incount, "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let size_place = argument::place(size, "size")?;
+            let size_output = argument::output(size, "size")?;
             let size = procedures::pack_size(incount, datatype, comm)?;
-            size_place.put(N::narrow(size));
+            size_output.put(N::narrow(size));
             Ok(())
         }
     })
@@ -143,8 +143,8 @@ unsafe fn type_commit<A: Abi>(datatype: *mut CHandle<A>) -> c_int {
     entry::enter::<A>("MPI_Type_commit", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let datatype_place = HandlePlace::<A>::at(datatype, "datatype")?;
-            procedures::type_commit(datatype_place.get::<Datatype>().resolve("datatype")?)?;
+            let datatype_output = HandleOutput::<A>::at(datatype, "datatype")?;
+            procedures::type_commit(datatype_output.get::<Datatype>().resolve("datatype")?)?;
             Ok(())
         }
     })
@@ -158,9 +158,9 @@ unsafe fn type_contiguous<A: Abi, N: Number>(count: N, oldtype: CHandle<A>, newt
         unsafe {
             let count = argument::count(count, "count")?;
             let oldtype = A::handle_in::<Datatype>(oldtype).resolve("oldtype")?;
-            let newtype_place = HandlePlace::<A>::at(newtype, "newtype")?;
+            let newtype_output = HandleOutput::<A>::at(newtype, "newtype")?;
             let newtype = procedures::type_contiguous(count, oldtype, N::WIDTH)?;
-            newtype_place.put(newtype);
+            newtype_output.put(newtype);
             Ok(())
         }
     })
@@ -184,7 +184,7 @@ unsafe fn type_create_darray<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let oldtype = A::handle_in::<Datatype>(oldtype).resolve("oldtype")?;
-            let newtype_place = HandlePlace::<A>::at(newtype, "newtype")?;
+            let newtype_output = HandleOutput::<A>::at(newtype, "newtype")?;
             let newtype = procedures::type_create_darray(
                 size,
                 A::word_in::<Rank>(rank),
@@ -204,7 +204,7 @@ unsafe fn type_create_darray<A: Abi, N: Number>(
                 A::word_in::<Order>(order),
                 oldtype,
             )?;
-            newtype_place.put(newtype);
+            newtype_output.put(newtype);
             Ok(())
         }
     })
@@ -216,9 +216,9 @@ unsafe fn type_create_f90_complex<A: Abi>(p: c_int, r: c_int, newtype: *mut CHan
     entry::enter::<A>("MPI_Type_create_f90_complex", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let newtype_place = HandlePlace::<A>::at(newtype, "newtype")?;
+            let newtype_output = HandleOutput::<A>::at(newtype, "newtype")?;
             let newtype = procedures::type_create_f90_complex(p, r)?;
-            newtype_place.put(newtype);
+            newtype_output.put(newtype);
             Ok(())
         }
     })
@@ -230,9 +230,9 @@ unsafe fn type_create_f90_integer<A: Abi>(r: c_int, newtype: *mut CHandle<A>) ->
     entry::enter::<A>("MPI_Type_create_f90_integer", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let newtype_place = HandlePlace::<A>::at(newtype, "newtype")?;
+            let newtype_output = HandleOutput::<A>::at(newtype, "newtype")?;
             let newtype = procedures::type_create_f90_integer(r)?;
-            newtype_place.put(newtype);
+            newtype_output.put(newtype);
             Ok(())
         }
     })
@@ -244,9 +244,9 @@ unsafe fn type_create_f90_real<A: Abi>(p: c_int, r: c_int, newtype: *mut CHandle
     entry::enter::<A>("MPI_Type_create_f90_real", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let newtype_place = HandlePlace::<A>::at(newtype, "newtype")?;
+            let newtype_output = HandleOutput::<A>::at(newtype, "newtype")?;
             let newtype = procedures::type_create_f90_real(p, r)?;
-            newtype_place.put(newtype);
+            newtype_output.put(newtype);
             Ok(())
         }
     })
@@ -266,7 +266,7 @@ unsafe fn type_create_hindexed<A: Abi, N: Number>(
         unsafe {
             let count = argument::count(count, "count")?;
             let oldtype = A::handle_in::<Datatype>(oldtype).resolve("oldtype")?;
-            let newtype_place = HandlePlace::<A>::at(newtype, "newtype")?;
+            let newtype_output = HandleOutput::<A>::at(newtype, "newtype")?;
             let newtype = procedures::type_create_hindexed(
                 count,
                 argument::counts(
@@ -281,7 +281,7 @@ unsafe fn type_create_hindexed<A: Abi, N: Number>(
                 )?,
                 oldtype,
             )?;
-            newtype_place.put(newtype);
+            newtype_output.put(newtype);
             Ok(())
         }
     })
@@ -302,7 +302,7 @@ unsafe fn type_create_hindexed_block<A: Abi, N: Number>(
             let count = argument::count(count, "count")?;
             let blocklength = argument::count(blocklength, "blocklength")?;
             let oldtype = A::handle_in::<Datatype>(oldtype).resolve("oldtype")?;
-            let newtype_place = HandlePlace::<A>::at(newtype, "newtype")?;
+            let newtype_output = HandleOutput::<A>::at(newtype, "newtype")?;
             let newtype = procedures::type_create_hindexed_block(
                 count,
                 blocklength,
@@ -314,7 +314,7 @@ unsafe fn type_create_hindexed_block<A: Abi, N: Number>(
                 oldtype,
                 N::WIDTH,
             )?;
-            newtype_place.put(newtype);
+            newtype_output.put(newtype);
             Ok(())
         }
     })
@@ -335,9 +335,9 @@ unsafe fn type_create_hvector<A: Abi, N: Number>(
             let count = argument::count(count, "count")?;
             let blocklength = argument::count(blocklength, "blocklength")?;
             let oldtype = A::handle_in::<Datatype>(oldtype).resolve("oldtype")?;
-            let newtype_place = HandlePlace::<A>::at(newtype, "newtype")?;
+            let newtype_output = HandleOutput::<A>::at(newtype, "newtype")?;
             let newtype = procedures::type_create_hvector(count, blocklength, stride, oldtype, N::WIDTH)?;
-            newtype_place.put(newtype);
+            newtype_output.put(newtype);
             Ok(())
         }
     })
@@ -358,7 +358,7 @@ unsafe fn type_create_indexed_block<A: Abi, N: Number>(
             let count = argument::count(count, "count")?;
             let blocklength = argument::count(blocklength, "blocklength")?;
             let oldtype = A::handle_in::<Datatype>(oldtype).resolve("oldtype")?;
-            let newtype_place = HandlePlace::<A>::at(newtype, "newtype")?;
+            let newtype_output = HandleOutput::<A>::at(newtype, "newtype")?;
             let newtype = procedures::type_create_indexed_block(
                 count,
                 blocklength,
@@ -369,7 +369,7 @@ unsafe fn type_create_indexed_block<A: Abi, N: Number>(
                 )?,
                 oldtype,
             )?;
-            newtype_place.put(newtype);
+            newtype_output.put(newtype);
             Ok(())
         }
     })
@@ -387,9 +387,9 @@ unsafe fn type_create_resized<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let oldtype = A::handle_in::<Datatype>(oldtype).resolve("oldtype")?;
-            let newtype_place = HandlePlace::<A>::at(newtype, "newtype")?;
+            let newtype_output = HandleOutput::<A>::at(newtype, "newtype")?;
             let newtype = procedures::type_create_resized(oldtype, lb, extent, N::WIDTH)?;
-            newtype_place.put(newtype);
+            newtype_output.put(newtype);
             Ok(())
         }
     })
@@ -408,7 +408,7 @@ unsafe fn type_create_struct<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let count = argument::count(count, "count")?;
-            let newtype_place = HandlePlace::<A>::at(newtype, "newtype")?;
+            let newtype_output = HandleOutput::<A>::at(newtype, "newtype")?;
             let newtype = procedures::type_create_struct(
                 count,
                 argument::counts(
@@ -423,7 +423,7 @@ unsafe fn type_create_struct<A: Abi, N: Number>(
                 )?,
                 &argument::handles::<A, Datatype>(array_of_types, argument::length(count, "count")?, "array_of_types")?,
             )?;
-            newtype_place.put(newtype);
+            newtype_output.put(newtype);
             Ok(())
         }
     })
@@ -444,7 +444,7 @@ unsafe fn type_create_subarray<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let oldtype = A::handle_in::<Datatype>(oldtype).resolve("oldtype")?;
-            let newtype_place = HandlePlace::<A>::at(newtype, "newtype")?;
+            let newtype_output = HandleOutput::<A>::at(newtype, "newtype")?;
             let newtype = procedures::type_create_subarray(
                 ndims,
                 argument::counts(array_of_sizes, argument::length(ndims, "ndims")?, "array_of_sizes")?,
@@ -457,7 +457,7 @@ unsafe fn type_create_subarray<A: Abi, N: Number>(
                 A::word_in::<Order>(order),
                 oldtype,
             )?;
-            newtype_place.put(newtype);
+            newtype_output.put(newtype);
             Ok(())
         }
     })
@@ -470,9 +470,9 @@ unsafe fn type_dup<A: Abi>(oldtype: CHandle<A>, newtype: *mut CHandle<A>) -> c_i
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let oldtype = A::handle_in::<Datatype>(oldtype).resolve("oldtype")?;
-            let newtype_place = HandlePlace::<A>::at(newtype, "newtype")?;
+            let newtype_output = HandleOutput::<A>::at(newtype, "newtype")?;
             let newtype = procedures::type_dup(oldtype)?;
-            newtype_place.put(newtype);
+            newtype_output.put(newtype);
             Ok(())
         }
     })
@@ -484,9 +484,9 @@ unsafe fn type_free<A: Abi>(datatype: *mut CHandle<A>) -> c_int {
     entry::enter::<A>("MPI_Type_free", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let datatype_place = HandlePlace::<A>::at(datatype, "datatype")?;
-            procedures::type_free(datatype_place.get())?;
-            datatype_place.put(Handle::<Datatype>::NULL);
+            let datatype_output = HandleOutput::<A>::at(datatype, "datatype")?;
+            procedures::type_free(datatype_output.get())?;
+            datatype_output.put(Handle::<Datatype>::NULL);
             Ok(())
         }
     })
@@ -499,11 +499,11 @@ unsafe fn type_get_extent<A: Abi>(datatype: CHandle<A>, lb: *mut i64, extent: *m
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
-            let lb_place = argument::place(lb, "lb")?;
-            let extent_place = argument::place(extent, "extent")?;
+            let lb_output = argument::output(lb, "lb")?;
+            let extent_output = argument::output(extent, "extent")?;
             let (lb, extent) = procedures::type_get_extent(datatype)?;
-            lb_place.put(lb);
-            extent_place.put(extent);
+            lb_output.put(lb);
+            extent_output.put(extent);
             Ok(())
         }
     })
@@ -516,11 +516,11 @@ unsafe fn type_get_true_extent<A: Abi>(datatype: CHandle<A>, true_lb: *mut i64, 
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
-            let true_lb_place = argument::place(true_lb, "true_lb")?;
-            let true_extent_place = argument::place(true_extent, "true_extent")?;
+            let true_lb_output = argument::output(true_lb, "true_lb")?;
+            let true_extent_output = argument::output(true_extent, "true_extent")?;
             let (true_lb, true_extent) = procedures::type_get_true_extent(datatype)?;
-            true_lb_place.put(true_lb);
-            true_extent_place.put(true_extent);
+            true_lb_output.put(true_lb);
+            true_extent_output.put(true_extent);
             Ok(())
         }
     })
@@ -538,9 +538,9 @@ unsafe fn type_get_value_index<A: Abi>(
         unsafe {
             let value_type = A::handle_in::<Datatype>(value_type).resolve("value_type")?;
             let index_type = A::handle_in::<Datatype>(index_type).resolve("index_type")?;
-            let pair_type_place = HandlePlace::<A>::at(pair_type, "pair_type")?;
+            let pair_type_output = HandleOutput::<A>::at(pair_type, "pair_type")?;
             let pair_type = procedures::type_get_value_index(value_type, index_type)?;
-            pair_type_place.put(pair_type);
+            pair_type_output.put(pair_type);
             Ok(())
         }
     })
@@ -560,7 +560,7 @@ unsafe fn type_indexed<A: Abi, N: Number>(
         unsafe {
             let count = argument::count(count, "count")?;
             let oldtype = A::handle_in::<Datatype>(oldtype).resolve("oldtype")?;
-            let newtype_place = HandlePlace::<A>::at(newtype, "newtype")?;
+            let newtype_output = HandleOutput::<A>::at(newtype, "newtype")?;
             let newtype = procedures::type_indexed(
                 count,
                 argument::counts(
@@ -575,7 +575,7 @@ unsafe fn type_indexed<A: Abi, N: Number>(
                 )?,
                 oldtype,
             )?;
-            newtype_place.put(newtype);
+            newtype_output.put(newtype);
             Ok(())
         }
     })
@@ -587,9 +587,9 @@ unsafe fn type_match_size<A: Abi>(typeclass: c_int, size: c_int, datatype: *mut 
     entry::enter::<A>("MPI_Type_match_size", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let datatype_place = HandlePlace::<A>::at(datatype, "datatype")?;
+            let datatype_output = HandleOutput::<A>::at(datatype, "datatype")?;
             let datatype = procedures::type_match_size(A::word_in::<Typeclass>(typeclass), size)?;
-            datatype_place.put(datatype);
+            datatype_output.put(datatype);
             Ok(())
         }
     })
@@ -602,9 +602,9 @@ unsafe fn type_size<A: Abi, N: Number>(datatype: CHandle<A>, size: *mut N) -> c_
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
-            let size_place = argument::place(size, "size")?;
+            let size_output = argument::output(size, "size")?;
             let size = procedures::type_size(datatype)?;
-            size_place.put(N::narrow(size));
+            size_output.put(N::narrow(size));
             Ok(())
         }
     })
@@ -625,9 +625,9 @@ unsafe fn type_vector<A: Abi, N: Number>(
             let count = argument::count(count, "count")?;
             let blocklength = argument::count(blocklength, "blocklength")?;
             let oldtype = A::handle_in::<Datatype>(oldtype).resolve("oldtype")?;
-            let newtype_place = HandlePlace::<A>::at(newtype, "newtype")?;
+            let newtype_output = HandleOutput::<A>::at(newtype, "newtype")?;
             let newtype = procedures::type_vector(count, blocklength, stride.into(), oldtype, N::WIDTH)?;
-            newtype_place.put(newtype);
+            newtype_output.put(newtype);
             Ok(())
         }
     })
@@ -648,8 +648,8 @@ unsafe fn unpack<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let insize = argument::count(insize, "insize")?;
-            let position_place = argument::place(position, "position")?;
-            let mut position: i64 = position_place.get().into();
+            let position_output = argument::output(position, "position")?;
+            let mut position: i64 = position_output.get().into();
             let datatype = A::handle_in::<Datatype>(datatype).resolve_for(outcount, "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             procedures::unpack(
@@ -661,7 +661,7 @@ unsafe fn unpack<A: Abi, N: Number>(
                 datatype,
                 comm,
             )?;
-            position_place.put(N::narrow(position));
+            position_output.put(N::narrow(position));
             Ok(())
         }
     })
@@ -681,8 +681,8 @@ unsafe fn unpack_external<A: Abi, N: Number>(
     entry::enter::<A>("MPI_Unpack_external", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let position_place = argument::place(position, "position")?;
-            let mut position: i64 = position_place.get();
+            let position_output = argument::output(position, "position")?;
+            let mut position: i64 = position_output.get();
             let datatype = A::handle_in::<Datatype>(datatype).resolve_for(outcount, "datatype")?;
             procedures::unpack_external(
                 argument::string(datarep, "datarep")?,
@@ -693,7 +693,7 @@ unsafe fn unpack_external<A: Abi, N: Number>(
                 outcount.into(),
                 datatype,
             )?;
-            position_place.put(position);
+            position_output.put(position);
             Ok(())
         }
     })

@@ -24,9 +24,9 @@ unsafe fn get_elements_x<A: Abi>(status: *const CStatus<A>, datatype: CHandle<A>
         unsafe {
             let status = argument::status::<A>(status, "status")?;
             let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
-            let count_place = argument::place(count, "count")?;
+            let count_output = argument::output(count, "count")?;
             let count = procedures::get_elements(&status, datatype)?;
-            count_place.put(count);
+            count_output.put(count);
             Ok(())
         }
     })
@@ -38,9 +38,9 @@ unsafe fn keyval_free<A: Abi>(keyval: *mut c_int) -> c_int {
     entry::enter::<A>("MPI_Keyval_free", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let keyval_place = argument::place(keyval, "keyval")?;
-            procedures::comm_free_keyval(A::word_in::<Keyval>(keyval_place.get()))?;
-            keyval_place.put(A::word_out::<Keyval>(0));
+            let keyval_output = argument::output(keyval, "keyval")?;
+            procedures::comm_free_keyval(A::word_in::<Keyval>(keyval_output.get()))?;
+            keyval_output.put(A::word_out::<Keyval>(0));
             Ok(())
         }
     })
@@ -52,11 +52,11 @@ unsafe fn status_set_elements_x<A: Abi>(status: *mut CStatus<A>, datatype: CHand
     entry::enter::<A>("MPI_Status_set_elements_x", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let status_place = argument::status_place::<A>(status, "status")?;
-            let mut status = A::status_in(&status_place.get());
+            let status_output = argument::status_inout::<A>(status, "status")?;
+            let mut status = A::status_in(&status_output.get());
             let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
             procedures::status_set_elements(&mut status, datatype, count)?;
-            StatusPlace::<A>::from(status_place).put(&status);
+            StatusOutput::<A>::from(status_output).put(&status);
             Ok(())
         }
     })
@@ -69,11 +69,11 @@ unsafe fn type_get_extent_x<A: Abi>(datatype: CHandle<A>, lb: *mut i64, extent: 
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
-            let lb_place = argument::place(lb, "lb")?;
-            let extent_place = argument::place(extent, "extent")?;
+            let lb_output = argument::output(lb, "lb")?;
+            let extent_output = argument::output(extent, "extent")?;
             let (lb, extent) = procedures::type_get_extent(datatype)?;
-            lb_place.put(lb);
-            extent_place.put(extent);
+            lb_output.put(lb);
+            extent_output.put(extent);
             Ok(())
         }
     })
@@ -86,11 +86,11 @@ unsafe fn type_get_true_extent_x<A: Abi>(datatype: CHandle<A>, true_lb: *mut i64
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
-            let true_lb_place = argument::place(true_lb, "true_lb")?;
-            let true_extent_place = argument::place(true_extent, "true_extent")?;
+            let true_lb_output = argument::output(true_lb, "true_lb")?;
+            let true_extent_output = argument::output(true_extent, "true_extent")?;
             let (true_lb, true_extent) = procedures::type_get_true_extent(datatype)?;
-            true_lb_place.put(true_lb);
-            true_extent_place.put(true_extent);
+            true_lb_output.put(true_lb);
+            true_extent_output.put(true_extent);
             Ok(())
         }
     })
@@ -103,9 +103,9 @@ unsafe fn type_size_x<A: Abi>(datatype: CHandle<A>, size: *mut i64) -> c_int {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
-            let size_place = argument::place(size, "size")?;
+            let size_output = argument::output(size, "size")?;
             let size = procedures::type_size(datatype)?;
-            size_place.put(size);
+            size_output.put(size);
             Ok(())
         }
     })

@@ -9,9 +9,9 @@ unsafe fn add_error_class<A: Abi>(errorclass: *mut c_int) -> c_int {
     entry::any_time::<A>("MPI_Add_error_class", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let errorclass_place = argument::place(errorclass, "errorclass")?;
+            let errorclass_output = argument::output(errorclass, "errorclass")?;
             let errorclass = procedures::add_error_class()?;
-            errorclass_place.put(A::word_out::<ErrorCode>(errorclass));
+            errorclass_output.put(A::word_out::<ErrorCode>(errorclass));
             Ok(())
         }
     })
@@ -23,9 +23,9 @@ unsafe fn add_error_code<A: Abi>(errorclass: c_int, errorcode: *mut c_int) -> c_
     entry::any_time::<A>("MPI_Add_error_code", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let errorcode_place = argument::place(errorcode, "errorcode")?;
+            let errorcode_output = argument::output(errorcode, "errorcode")?;
             let errorcode = procedures::add_error_code(A::word_in::<ErrorCode>(errorclass))?;
-            errorcode_place.put(A::word_out::<ErrorCode>(errorcode));
+            errorcode_output.put(A::word_out::<ErrorCode>(errorcode));
             Ok(())
         }
     })
@@ -49,9 +49,9 @@ unsafe fn alloc_mem<A: Abi>(size: i64, info: CHandle<A>, baseptr: *mut c_void) -
     entry::enter::<A>("MPI_Alloc_mem", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let baseptr_place = argument::place(baseptr.cast::<*mut c_void>(), "baseptr")?;
+            let baseptr_output = argument::output(baseptr.cast::<*mut c_void>(), "baseptr")?;
             let baseptr = procedures::alloc_mem(size, argument::info::<A>(info, "info")?)?;
-            baseptr_place.put(A::buffer_out(baseptr));
+            baseptr_output.put(A::buffer_out(baseptr));
             Ok(())
         }
     })
@@ -77,9 +77,9 @@ unsafe fn comm_get_errhandler<A: Abi>(comm: CHandle<A>, errhandler: *mut CHandle
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let errhandler_place = HandlePlace::<A>::at(errhandler, "errhandler")?;
+            let errhandler_output = HandleOutput::<A>::at(errhandler, "errhandler")?;
             let errhandler = procedures::comm_get_errhandler(comm)?;
-            errhandler_place.put(errhandler);
+            errhandler_output.put(errhandler);
             Ok(())
         }
     })
@@ -105,9 +105,9 @@ unsafe fn errhandler_free<A: Abi>(errhandler: *mut CHandle<A>) -> c_int {
     entry::any_time::<A>("MPI_Errhandler_free", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let errhandler_place = HandlePlace::<A>::at(errhandler, "errhandler")?;
-            procedures::errhandler_free(errhandler_place.get())?;
-            errhandler_place.put(Handle::<Errhandler>::NULL);
+            let errhandler_output = HandleOutput::<A>::at(errhandler, "errhandler")?;
+            procedures::errhandler_free(errhandler_output.get())?;
+            errhandler_output.put(Handle::<Errhandler>::NULL);
             Ok(())
         }
     })
@@ -119,9 +119,9 @@ unsafe fn error_class<A: Abi>(errorcode: c_int, errorclass: *mut c_int) -> c_int
     entry::any_time::<A>("MPI_Error_class", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let errorclass_place = argument::place(errorclass, "errorclass")?;
+            let errorclass_output = argument::output(errorclass, "errorclass")?;
             let errorclass = procedures::error_class(A::word_in::<ErrorCode>(errorcode))?;
-            errorclass_place.put(A::word_out::<ErrorCode>(errorclass));
+            errorclass_output.put(A::word_out::<ErrorCode>(errorclass));
             Ok(())
         }
     })
@@ -133,10 +133,10 @@ unsafe fn error_string<A: Abi>(errorcode: c_int, string: *mut c_char, resultlen:
     entry::any_time::<A>("MPI_Error_string", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let string_place = Text::at(string, A::MAX_ERROR_STRING, "string")?;
-            let resultlen = argument::place(resultlen, "resultlen")?;
+            let string_output = Text::at(string, A::MAX_ERROR_STRING, "string")?;
+            let resultlen = argument::output(resultlen, "resultlen")?;
             let string = procedures::error_string(A::word_in::<ErrorCode>(errorcode))?;
-            let length = string_place.put(&string);
+            let length = string_output.put(&string);
             resultlen.put(length);
             Ok(())
         }
@@ -161,9 +161,9 @@ unsafe fn get_hw_resource_info<A: Abi>(hw_info: *mut CHandle<A>) -> c_int {
     entry::enter::<A>("MPI_Get_hw_resource_info", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let hw_info_place = HandlePlace::<A>::at(hw_info, "hw_info")?;
+            let hw_info_output = HandleOutput::<A>::at(hw_info, "hw_info")?;
             let hw_info = procedures::get_hw_resource_info()?;
-            hw_info_place.put(hw_info);
+            hw_info_output.put(hw_info);
             Ok(())
         }
     })
@@ -175,10 +175,10 @@ unsafe fn get_processor_name<A: Abi>(name: *mut c_char, resultlen: *mut c_int) -
     entry::enter::<A>("MPI_Get_processor_name", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let name_place = Text::at(name, A::MAX_PROCESSOR_NAME, "name")?;
-            let resultlen = argument::place(resultlen, "resultlen")?;
+            let name_output = Text::at(name, A::MAX_PROCESSOR_NAME, "name")?;
+            let resultlen = argument::output(resultlen, "resultlen")?;
             let name = procedures::get_processor_name()?;
-            let length = name_place.put(&name);
+            let length = name_output.put(&name);
             resultlen.put(length);
             Ok(())
         }
@@ -191,11 +191,11 @@ unsafe fn get_version<A: Abi>(version: *mut c_int, subversion: *mut c_int) -> c_
     entry::any_time::<A>("MPI_Get_version", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let version_place = argument::place(version, "version")?;
-            let subversion_place = argument::place(subversion, "subversion")?;
+            let version_output = argument::output(version, "version")?;
+            let subversion_output = argument::output(subversion, "subversion")?;
             let (version, subversion) = procedures::get_version()?;
-            version_place.put(version);
-            subversion_place.put(subversion);
+            version_output.put(version);
+            subversion_output.put(subversion);
             Ok(())
         }
     })
@@ -257,9 +257,9 @@ unsafe fn session_get_errhandler<A: Abi>(session: CHandle<A>, errhandler: *mut C
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let session = A::handle_in::<Session>(session).resolve("session")?;
-            let errhandler_place = HandlePlace::<A>::at(errhandler, "errhandler")?;
+            let errhandler_output = HandleOutput::<A>::at(errhandler, "errhandler")?;
             let errhandler = procedures::session_get_errhandler(session)?;
-            errhandler_place.put(errhandler);
+            errhandler_output.put(errhandler);
             Ok(())
         }
     })

@@ -21,10 +21,10 @@ unsafe fn status_set_cancelled<A: Abi>(status: *mut CStatus<A>, flag: c_int) -> 
     entry::enter::<A>("MPI_Status_set_cancelled", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let status_place = argument::status_place::<A>(status, "status")?;
-            let mut status = A::status_in(&status_place.get());
+            let status_output = argument::status_inout::<A>(status, "status")?;
+            let mut status = A::status_in(&status_output.get());
             procedures::status_set_cancelled(&mut status, flag != 0)?;
-            StatusPlace::<A>::from(status_place).put(&status);
+            StatusOutput::<A>::from(status_output).put(&status);
             Ok(())
         }
     })
@@ -36,11 +36,11 @@ unsafe fn status_set_elements<A: Abi, N: Number>(status: *mut CStatus<A>, dataty
     entry::enter::<A>("MPI_Status_set_elements", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let status_place = argument::status_place::<A>(status, "status")?;
-            let mut status = A::status_in(&status_place.get());
+            let status_output = argument::status_inout::<A>(status, "status")?;
+            let mut status = A::status_in(&status_output.get());
             let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
             procedures::status_set_elements(&mut status, datatype, count.into())?;
-            StatusPlace::<A>::from(status_place).put(&status);
+            StatusOutput::<A>::from(status_output).put(&status);
             Ok(())
         }
     })
@@ -52,10 +52,10 @@ unsafe fn status_set_error<A: Abi>(status: *mut CStatus<A>, err: c_int) -> c_int
     entry::enter::<A>("MPI_Status_set_error", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let status_place = argument::status_place::<A>(status, "status")?;
-            let mut status = A::status_in(&status_place.get());
+            let status_output = argument::status_inout::<A>(status, "status")?;
+            let mut status = A::status_in(&status_output.get());
             procedures::status_set_error(&mut status, A::word_in::<ErrorCode>(err))?;
-            StatusPlace::<A>::from(status_place).put(&status);
+            StatusOutput::<A>::from(status_output).put(&status);
             Ok(())
         }
     })
@@ -67,10 +67,10 @@ unsafe fn status_set_source<A: Abi>(status: *mut CStatus<A>, source: c_int) -> c
     entry::enter::<A>("MPI_Status_set_source", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let status_place = argument::status_place::<A>(status, "status")?;
-            let mut status = A::status_in(&status_place.get());
+            let status_output = argument::status_inout::<A>(status, "status")?;
+            let mut status = A::status_in(&status_output.get());
             procedures::status_set_source(&mut status, A::word_in::<Rank>(source))?;
-            StatusPlace::<A>::from(status_place).put(&status);
+            StatusOutput::<A>::from(status_output).put(&status);
             Ok(())
         }
     })
@@ -82,10 +82,10 @@ unsafe fn status_set_tag<A: Abi>(status: *mut CStatus<A>, tag: c_int) -> c_int {
     entry::enter::<A>("MPI_Status_set_tag", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let status_place = argument::status_place::<A>(status, "status")?;
-            let mut status = A::status_in(&status_place.get());
+            let status_output = argument::status_inout::<A>(status, "status")?;
+            let mut status = A::status_in(&status_output.get());
             procedures::status_set_tag(&mut status, A::word_in::<Tag>(tag))?;
-            StatusPlace::<A>::from(status_place).put(&status);
+            StatusOutput::<A>::from(status_output).put(&status);
             Ok(())
         }
     })

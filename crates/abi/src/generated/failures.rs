@@ -10,9 +10,9 @@ unsafe fn mpix_comm_ack_failed<A: Abi>(comm: CHandle<A>, num_to_ack: c_int, num_
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let num_acked_place = argument::place(num_acked, "num_acked")?;
+            let num_acked_output = argument::output(num_acked, "num_acked")?;
             let num_acked = procedures::mpix_comm_ack_failed(comm, num_to_ack)?;
-            num_acked_place.put(num_acked);
+            num_acked_output.put(num_acked);
             Ok(())
         }
     })
@@ -38,9 +38,9 @@ unsafe fn mpix_comm_failure_get_acked<A: Abi>(comm: CHandle<A>, failedgrp: *mut 
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let failedgrp_place = HandlePlace::<A>::at(failedgrp, "failedgrp")?;
+            let failedgrp_output = HandleOutput::<A>::at(failedgrp, "failedgrp")?;
             let failedgrp = procedures::mpix_comm_failure_get_acked(comm)?;
-            failedgrp_place.put(failedgrp);
+            failedgrp_output.put(failedgrp);
             Ok(())
         }
     })
@@ -53,9 +53,9 @@ unsafe fn mpix_comm_get_failed<A: Abi>(comm: CHandle<A>, failedgrp: *mut CHandle
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let failedgrp_place = HandlePlace::<A>::at(failedgrp, "failedgrp")?;
+            let failedgrp_output = HandleOutput::<A>::at(failedgrp, "failedgrp")?;
             let failedgrp = procedures::mpix_comm_get_failed(comm)?;
-            failedgrp_place.put(failedgrp);
+            failedgrp_output.put(failedgrp);
             Ok(())
         }
     })
@@ -68,9 +68,9 @@ unsafe fn mpix_comm_is_revoked<A: Abi>(comm: CHandle<A>, flag: *mut c_int) -> c_
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let flag_place = argument::place(flag, "flag")?;
+            let flag_output = argument::output(flag, "flag")?;
             let flag = procedures::mpix_comm_is_revoked(comm)?;
-            flag_place.put(c_int::from(flag));
+            flag_output.put(c_int::from(flag));
             Ok(())
         }
     })
@@ -96,9 +96,9 @@ unsafe fn mpix_comm_shrink<A: Abi>(comm: CHandle<A>, newcomm: *mut CHandle<A>) -
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let newcomm_place = HandlePlace::<A>::at(newcomm, "newcomm")?;
+            let newcomm_output = HandleOutput::<A>::at(newcomm, "newcomm")?;
             let newcomm = procedures::mpix_comm_shrink(comm)?;
-            newcomm_place.put(newcomm);
+            newcomm_output.put(newcomm);
             Ok(())
         }
     })

@@ -9,9 +9,9 @@ unsafe fn info_create<A: Abi>(info: *mut CHandle<A>) -> c_int {
     entry::any_time::<A>("MPI_Info_create", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let info_place = HandlePlace::<A>::at(info, "info")?;
+            let info_output = HandleOutput::<A>::at(info, "info")?;
             let info = procedures::info_create()?;
-            info_place.put(info);
+            info_output.put(info);
             Ok(())
         }
     })
@@ -37,9 +37,9 @@ unsafe fn info_dup<A: Abi>(info: CHandle<A>, newinfo: *mut CHandle<A>) -> c_int 
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let info = A::handle_in::<Info>(info).resolve("info")?;
-            let newinfo_place = HandlePlace::<A>::at(newinfo, "newinfo")?;
+            let newinfo_output = HandleOutput::<A>::at(newinfo, "newinfo")?;
             let newinfo = procedures::info_dup(info)?;
-            newinfo_place.put(newinfo);
+            newinfo_output.put(newinfo);
             Ok(())
         }
     })
@@ -51,9 +51,9 @@ unsafe fn info_free<A: Abi>(info: *mut CHandle<A>) -> c_int {
     entry::any_time::<A>("MPI_Info_free", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let info_place = HandlePlace::<A>::at(info, "info")?;
-            procedures::info_free(info_place.get())?;
-            info_place.put(Handle::<Info>::NULL);
+            let info_output = HandleOutput::<A>::at(info, "info")?;
+            procedures::info_free(info_output.get())?;
+            info_output.put(Handle::<Info>::NULL);
             Ok(())
         }
     })
@@ -66,9 +66,9 @@ unsafe fn info_get_nkeys<A: Abi>(info: CHandle<A>, nkeys: *mut c_int) -> c_int {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let info = A::handle_in::<Info>(info).resolve("info")?;
-            let nkeys_place = argument::place(nkeys, "nkeys")?;
+            let nkeys_output = argument::output(nkeys, "nkeys")?;
             let nkeys = procedures::info_get_nkeys(info)?;
-            nkeys_place.put(nkeys);
+            nkeys_output.put(nkeys);
             Ok(())
         }
     })
@@ -81,9 +81,9 @@ unsafe fn info_get_nthkey<A: Abi>(info: CHandle<A>, n: c_int, key: *mut c_char) 
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let info = A::handle_in::<Info>(info).resolve("info")?;
-            let key_place = Text::at(key, A::MAX_INFO_KEY, "key")?;
+            let key_output = Text::at(key, A::MAX_INFO_KEY, "key")?;
             let key = procedures::info_get_nthkey(info, n)?;
-            key_place.put(&key);
+            key_output.put(&key);
             Ok(())
         }
     })

@@ -9,11 +9,11 @@ unsafe fn file_close<A: Abi>(fh: *mut *mut c_void) -> c_int {
     entry::enter::<A>("MPI_File_close", entry::on_file_at::<A>(fh), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let fh_place = argument::place(fh, "fh")?;
-            let mut fh = A::file_in(fh_place.get());
+            let fh_output = argument::output(fh, "fh")?;
+            let mut fh = A::file_in(fh_output.get());
             let result = procedures::file_close(&mut fh);
             if fh.is_null() {
-                fh_place.put(A::file_out(fh));
+                fh_output.put(A::file_out(fh));
             }
             result?;
             Ok(())
@@ -43,9 +43,9 @@ unsafe fn file_get_amode<A: Abi>(fh: *mut c_void, amode: *mut c_int) -> c_int {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = A::file_in(fh).resolve("fh")?;
-            let amode_place = argument::place(amode, "amode")?;
+            let amode_output = argument::output(amode, "amode")?;
             let amode = procedures::file_get_amode(fh)?;
-            amode_place.put(A::word_out::<AccessMode>(amode));
+            amode_output.put(A::word_out::<AccessMode>(amode));
             Ok(())
         }
     })
@@ -58,9 +58,9 @@ unsafe fn file_get_atomicity<A: Abi>(fh: *mut c_void, flag: *mut c_int) -> c_int
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = A::file_in(fh).resolve("fh")?;
-            let flag_place = argument::place(flag, "flag")?;
+            let flag_output = argument::output(flag, "flag")?;
             let flag = procedures::file_get_atomicity(fh)?;
-            flag_place.put(c_int::from(flag));
+            flag_output.put(c_int::from(flag));
             Ok(())
         }
     })
@@ -73,9 +73,9 @@ unsafe fn file_get_byte_offset<A: Abi>(fh: *mut c_void, offset: i64, disp: *mut 
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = A::file_in(fh).resolve("fh")?;
-            let disp_place = argument::place(disp, "disp")?;
+            let disp_output = argument::output(disp, "disp")?;
             let disp = procedures::file_get_byte_offset(fh, offset)?;
-            disp_place.put(disp);
+            disp_output.put(disp);
             Ok(())
         }
     })
@@ -88,9 +88,9 @@ unsafe fn file_get_group<A: Abi>(fh: *mut c_void, group: *mut CHandle<A>) -> c_i
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = A::file_in(fh).resolve("fh")?;
-            let group_place = HandlePlace::<A>::at(group, "group")?;
+            let group_output = HandleOutput::<A>::at(group, "group")?;
             let group = procedures::file_get_group(fh)?;
-            group_place.put(group);
+            group_output.put(group);
             Ok(())
         }
     })
@@ -103,9 +103,9 @@ unsafe fn file_get_info<A: Abi>(fh: *mut c_void, info_used: *mut CHandle<A>) -> 
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = A::file_in(fh).resolve("fh")?;
-            let info_used_place = HandlePlace::<A>::at(info_used, "info_used")?;
+            let info_used_output = HandleOutput::<A>::at(info_used, "info_used")?;
             let info_used = procedures::file_get_info(fh)?;
-            info_used_place.put(info_used);
+            info_used_output.put(info_used);
             Ok(())
         }
     })
@@ -118,9 +118,9 @@ unsafe fn file_get_position<A: Abi>(fh: *mut c_void, offset: *mut i64) -> c_int 
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = A::file_in(fh).resolve("fh")?;
-            let offset_place = argument::place(offset, "offset")?;
+            let offset_output = argument::output(offset, "offset")?;
             let offset = procedures::file_get_position(fh)?;
-            offset_place.put(offset);
+            offset_output.put(offset);
             Ok(())
         }
     })
@@ -133,9 +133,9 @@ unsafe fn file_get_position_shared<A: Abi>(fh: *mut c_void, offset: *mut i64) ->
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = A::file_in(fh).resolve("fh")?;
-            let offset_place = argument::place(offset, "offset")?;
+            let offset_output = argument::output(offset, "offset")?;
             let offset = procedures::file_get_position_shared(fh)?;
-            offset_place.put(offset);
+            offset_output.put(offset);
             Ok(())
         }
     })
@@ -148,9 +148,9 @@ unsafe fn file_get_size<A: Abi>(fh: *mut c_void, size: *mut i64) -> c_int {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = A::file_in(fh).resolve("fh")?;
-            let size_place = argument::place(size, "size")?;
+            let size_output = argument::output(size, "size")?;
             let size = procedures::file_get_size(fh)?;
-            size_place.put(size);
+            size_output.put(size);
             Ok(())
         }
     })
@@ -163,9 +163,9 @@ unsafe fn file_get_type_extent<A: Abi>(fh: *mut c_void, datatype: CHandle<A>, ex
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = A::file_in(fh).resolve("fh")?;
-            let extent_place = argument::place(extent, "extent")?;
+            let extent_output = argument::output(extent, "extent")?;
             let extent = procedures::file_get_type_extent(fh, A::handle_in::<Datatype>(datatype))?;
-            extent_place.put(extent);
+            extent_output.put(extent);
             Ok(())
         }
     })
@@ -184,15 +184,15 @@ unsafe fn file_get_view<A: Abi>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = A::file_in(fh).resolve("fh")?;
-            let disp_place = argument::place(disp, "disp")?;
-            let etype_place = HandlePlace::<A>::at(etype, "etype")?;
-            let filetype_place = HandlePlace::<A>::at(filetype, "filetype")?;
-            let datarep_place = Text::at(datarep, A::MAX_DATAREP_STRING, "datarep")?;
+            let disp_output = argument::output(disp, "disp")?;
+            let etype_output = HandleOutput::<A>::at(etype, "etype")?;
+            let filetype_output = HandleOutput::<A>::at(filetype, "filetype")?;
+            let datarep_output = Text::at(datarep, A::MAX_DATAREP_STRING, "datarep")?;
             let (disp, etype, filetype, datarep) = procedures::file_get_view(fh)?;
-            disp_place.put(disp);
-            etype_place.put(etype);
-            filetype_place.put(filetype);
-            datarep_place.put(&datarep);
+            disp_output.put(disp);
+            etype_output.put(etype);
+            filetype_output.put(filetype);
+            datarep_output.put(&datarep);
             Ok(())
         }
     })
@@ -211,10 +211,10 @@ unsafe fn file_iread<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = A::file_in(fh).resolve("fh")?;
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let request =
                 procedures::file_iread(fh, A::buffer_mut(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -233,16 +233,16 @@ unsafe fn file_iread_all<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = A::file_in(fh).resolve("fh")?;
-            let request_place = entry::refusable(
+            let request_output = entry::refusable(
                 || {
-                    let request_place = HandlePlace::<A>::at(request, "request")?;
-                    Ok(request_place)
+                    let request_output = HandleOutput::<A>::at(request, "request")?;
+                    Ok(request_output)
                 },
                 |error| procedures::file_refused(fh, "file_iread_all", error),
             )?;
             let request =
                 procedures::file_iread_all(fh, A::buffer_mut(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -262,7 +262,7 @@ unsafe fn file_iread_at<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = A::file_in(fh).resolve("fh")?;
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let request = procedures::file_iread_at(
                 fh,
                 offset,
@@ -270,7 +270,7 @@ unsafe fn file_iread_at<A: Abi, N: Number>(
                 count.into(),
                 A::handle_in::<Datatype>(datatype),
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -290,10 +290,10 @@ unsafe fn file_iread_at_all<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = A::file_in(fh).resolve("fh")?;
-            let request_place = entry::refusable(
+            let request_output = entry::refusable(
                 || {
-                    let request_place = HandlePlace::<A>::at(request, "request")?;
-                    Ok(request_place)
+                    let request_output = HandleOutput::<A>::at(request, "request")?;
+                    Ok(request_output)
                 },
                 |error| procedures::file_refused(fh, "file_iread_at_all", error),
             )?;
@@ -304,7 +304,7 @@ unsafe fn file_iread_at_all<A: Abi, N: Number>(
                 count.into(),
                 A::handle_in::<Datatype>(datatype),
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -323,14 +323,14 @@ unsafe fn file_iread_shared<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = A::file_in(fh).resolve("fh")?;
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let request = procedures::file_iread_shared(
                 fh,
                 A::buffer_mut(buf),
                 count.into(),
                 A::handle_in::<Datatype>(datatype),
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -349,10 +349,10 @@ unsafe fn file_iwrite<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = A::file_in(fh).resolve("fh")?;
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let request =
                 procedures::file_iwrite(fh, A::buffer(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -371,16 +371,16 @@ unsafe fn file_iwrite_all<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = A::file_in(fh).resolve("fh")?;
-            let request_place = entry::refusable(
+            let request_output = entry::refusable(
                 || {
-                    let request_place = HandlePlace::<A>::at(request, "request")?;
-                    Ok(request_place)
+                    let request_output = HandleOutput::<A>::at(request, "request")?;
+                    Ok(request_output)
                 },
                 |error| procedures::file_refused(fh, "file_iwrite_all", error),
             )?;
             let request =
                 procedures::file_iwrite_all(fh, A::buffer(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -400,7 +400,7 @@ unsafe fn file_iwrite_at<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = A::file_in(fh).resolve("fh")?;
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let request = procedures::file_iwrite_at(
                 fh,
                 offset,
@@ -408,7 +408,7 @@ unsafe fn file_iwrite_at<A: Abi, N: Number>(
                 count.into(),
                 A::handle_in::<Datatype>(datatype),
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -428,10 +428,10 @@ unsafe fn file_iwrite_at_all<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = A::file_in(fh).resolve("fh")?;
-            let request_place = entry::refusable(
+            let request_output = entry::refusable(
                 || {
-                    let request_place = HandlePlace::<A>::at(request, "request")?;
-                    Ok(request_place)
+                    let request_output = HandleOutput::<A>::at(request, "request")?;
+                    Ok(request_output)
                 },
                 |error| procedures::file_refused(fh, "file_iwrite_at_all", error),
             )?;
@@ -442,7 +442,7 @@ unsafe fn file_iwrite_at_all<A: Abi, N: Number>(
                 count.into(),
                 A::handle_in::<Datatype>(datatype),
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -461,10 +461,10 @@ unsafe fn file_iwrite_shared<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = A::file_in(fh).resolve("fh")?;
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let request =
                 procedures::file_iwrite_shared(fh, A::buffer(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -483,17 +483,17 @@ unsafe fn file_open<A: Abi>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let (fh_place, argument_1, argument_3) = entry::refusable(
+            let (fh_output, argument_1, argument_3) = entry::refusable(
                 || {
-                    let fh_place = argument::place(fh, "fh")?;
+                    let fh_output = argument::output(fh, "fh")?;
                     let argument_1 = argument::string(filename, "filename")?;
                     let argument_3 = argument::info::<A>(info, "info")?;
-                    Ok((fh_place, argument_1, argument_3))
+                    Ok((fh_output, argument_1, argument_3))
                 },
                 |error| procedures::file_open_refused(comm, error),
             )?;
             let fh = procedures::file_open(comm, argument_1, A::word_in::<AccessMode>(amode), argument_3)?;
-            fh_place.put(A::file_out(fh));
+            fh_output.put(A::file_out(fh));
             Ok(())
         }
     })
@@ -525,10 +525,10 @@ unsafe fn file_read<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = A::file_in(fh).resolve("fh")?;
-            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let status_output = StatusOutput::<A>::at(status, "status")?;
             let status =
                 procedures::file_read(fh, A::buffer_mut(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
-            status_place.put(&status);
+            status_output.put(&status);
             Ok(())
         }
     })
@@ -547,16 +547,16 @@ unsafe fn file_read_all<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = A::file_in(fh).resolve("fh")?;
-            let status_place = entry::refusable(
+            let status_output = entry::refusable(
                 || {
-                    let status_place = StatusPlace::<A>::at(status, "status")?;
-                    Ok(status_place)
+                    let status_output = StatusOutput::<A>::at(status, "status")?;
+                    Ok(status_output)
                 },
                 |error| procedures::file_refused(fh, "file_read_all", error),
             )?;
             let status =
                 procedures::file_read_all(fh, A::buffer_mut(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
-            status_place.put(&status);
+            status_output.put(&status);
             Ok(())
         }
     })
@@ -587,9 +587,9 @@ unsafe fn file_read_all_end<A: Abi>(fh: *mut c_void, buf: *mut c_void, status: *
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = A::file_in(fh).resolve("fh")?;
-            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let status_output = StatusOutput::<A>::at(status, "status")?;
             let status = procedures::file_read_all_end(fh, A::buffer_mut(buf))?;
-            status_place.put(&status);
+            status_output.put(&status);
             Ok(())
         }
     })
@@ -609,7 +609,7 @@ unsafe fn file_read_at<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = A::file_in(fh).resolve("fh")?;
-            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let status_output = StatusOutput::<A>::at(status, "status")?;
             let status = procedures::file_read_at(
                 fh,
                 offset,
@@ -617,7 +617,7 @@ unsafe fn file_read_at<A: Abi, N: Number>(
                 count.into(),
                 A::handle_in::<Datatype>(datatype),
             )?;
-            status_place.put(&status);
+            status_output.put(&status);
             Ok(())
         }
     })
@@ -637,10 +637,10 @@ unsafe fn file_read_at_all<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = A::file_in(fh).resolve("fh")?;
-            let status_place = entry::refusable(
+            let status_output = entry::refusable(
                 || {
-                    let status_place = StatusPlace::<A>::at(status, "status")?;
-                    Ok(status_place)
+                    let status_output = StatusOutput::<A>::at(status, "status")?;
+                    Ok(status_output)
                 },
                 |error| procedures::file_refused(fh, "file_read_at_all", error),
             )?;
@@ -651,7 +651,7 @@ unsafe fn file_read_at_all<A: Abi, N: Number>(
                 count.into(),
                 A::handle_in::<Datatype>(datatype),
             )?;
-            status_place.put(&status);
+            status_output.put(&status);
             Ok(())
         }
     })
@@ -689,9 +689,9 @@ unsafe fn file_read_at_all_end<A: Abi>(fh: *mut c_void, buf: *mut c_void, status
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = A::file_in(fh).resolve("fh")?;
-            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let status_output = StatusOutput::<A>::at(status, "status")?;
             let status = procedures::file_read_at_all_end(fh, A::buffer_mut(buf))?;
-            status_place.put(&status);
+            status_output.put(&status);
             Ok(())
         }
     })
@@ -710,10 +710,10 @@ unsafe fn file_read_ordered<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = A::file_in(fh).resolve("fh")?;
-            let status_place = entry::refusable(
+            let status_output = entry::refusable(
                 || {
-                    let status_place = StatusPlace::<A>::at(status, "status")?;
-                    Ok(status_place)
+                    let status_output = StatusOutput::<A>::at(status, "status")?;
+                    Ok(status_output)
                 },
                 |error| procedures::file_refused(fh, "file_read_ordered", error),
             )?;
@@ -723,7 +723,7 @@ unsafe fn file_read_ordered<A: Abi, N: Number>(
                 count.into(),
                 A::handle_in::<Datatype>(datatype),
             )?;
-            status_place.put(&status);
+            status_output.put(&status);
             Ok(())
         }
     })
@@ -759,9 +759,9 @@ unsafe fn file_read_ordered_end<A: Abi>(fh: *mut c_void, buf: *mut c_void, statu
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = A::file_in(fh).resolve("fh")?;
-            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let status_output = StatusOutput::<A>::at(status, "status")?;
             let status = procedures::file_read_ordered_end(fh, A::buffer_mut(buf))?;
-            status_place.put(&status);
+            status_output.put(&status);
             Ok(())
         }
     })
@@ -780,10 +780,10 @@ unsafe fn file_read_shared<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = A::file_in(fh).resolve("fh")?;
-            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let status_output = StatusOutput::<A>::at(status, "status")?;
             let status =
                 procedures::file_read_shared(fh, A::buffer_mut(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
-            status_place.put(&status);
+            status_output.put(&status);
             Ok(())
         }
     })
@@ -922,9 +922,9 @@ unsafe fn file_write<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = A::file_in(fh).resolve("fh")?;
-            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let status_output = StatusOutput::<A>::at(status, "status")?;
             let status = procedures::file_write(fh, A::buffer(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
-            status_place.put(&status);
+            status_output.put(&status);
             Ok(())
         }
     })
@@ -943,16 +943,16 @@ unsafe fn file_write_all<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = A::file_in(fh).resolve("fh")?;
-            let status_place = entry::refusable(
+            let status_output = entry::refusable(
                 || {
-                    let status_place = StatusPlace::<A>::at(status, "status")?;
-                    Ok(status_place)
+                    let status_output = StatusOutput::<A>::at(status, "status")?;
+                    Ok(status_output)
                 },
                 |error| procedures::file_refused(fh, "file_write_all", error),
             )?;
             let status =
                 procedures::file_write_all(fh, A::buffer(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
-            status_place.put(&status);
+            status_output.put(&status);
             Ok(())
         }
     })
@@ -983,9 +983,9 @@ unsafe fn file_write_all_end<A: Abi>(fh: *mut c_void, buf: *const c_void, status
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = A::file_in(fh).resolve("fh")?;
-            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let status_output = StatusOutput::<A>::at(status, "status")?;
             let status = procedures::file_write_all_end(fh, A::buffer(buf))?;
-            status_place.put(&status);
+            status_output.put(&status);
             Ok(())
         }
     })
@@ -1005,7 +1005,7 @@ unsafe fn file_write_at<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = A::file_in(fh).resolve("fh")?;
-            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let status_output = StatusOutput::<A>::at(status, "status")?;
             let status = procedures::file_write_at(
                 fh,
                 offset,
@@ -1013,7 +1013,7 @@ unsafe fn file_write_at<A: Abi, N: Number>(
                 count.into(),
                 A::handle_in::<Datatype>(datatype),
             )?;
-            status_place.put(&status);
+            status_output.put(&status);
             Ok(())
         }
     })
@@ -1033,10 +1033,10 @@ unsafe fn file_write_at_all<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = A::file_in(fh).resolve("fh")?;
-            let status_place = entry::refusable(
+            let status_output = entry::refusable(
                 || {
-                    let status_place = StatusPlace::<A>::at(status, "status")?;
-                    Ok(status_place)
+                    let status_output = StatusOutput::<A>::at(status, "status")?;
+                    Ok(status_output)
                 },
                 |error| procedures::file_refused(fh, "file_write_at_all", error),
             )?;
@@ -1047,7 +1047,7 @@ unsafe fn file_write_at_all<A: Abi, N: Number>(
                 count.into(),
                 A::handle_in::<Datatype>(datatype),
             )?;
-            status_place.put(&status);
+            status_output.put(&status);
             Ok(())
         }
     })
@@ -1085,9 +1085,9 @@ unsafe fn file_write_at_all_end<A: Abi>(fh: *mut c_void, buf: *const c_void, sta
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = A::file_in(fh).resolve("fh")?;
-            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let status_output = StatusOutput::<A>::at(status, "status")?;
             let status = procedures::file_write_at_all_end(fh, A::buffer(buf))?;
-            status_place.put(&status);
+            status_output.put(&status);
             Ok(())
         }
     })
@@ -1106,16 +1106,16 @@ unsafe fn file_write_ordered<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = A::file_in(fh).resolve("fh")?;
-            let status_place = entry::refusable(
+            let status_output = entry::refusable(
                 || {
-                    let status_place = StatusPlace::<A>::at(status, "status")?;
-                    Ok(status_place)
+                    let status_output = StatusOutput::<A>::at(status, "status")?;
+                    Ok(status_output)
                 },
                 |error| procedures::file_refused(fh, "file_write_ordered", error),
             )?;
             let status =
                 procedures::file_write_ordered(fh, A::buffer(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
-            status_place.put(&status);
+            status_output.put(&status);
             Ok(())
         }
     })
@@ -1146,9 +1146,9 @@ unsafe fn file_write_ordered_end<A: Abi>(fh: *mut c_void, buf: *const c_void, st
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = A::file_in(fh).resolve("fh")?;
-            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let status_output = StatusOutput::<A>::at(status, "status")?;
             let status = procedures::file_write_ordered_end(fh, A::buffer(buf))?;
-            status_place.put(&status);
+            status_output.put(&status);
             Ok(())
         }
     })
@@ -1167,10 +1167,10 @@ unsafe fn file_write_shared<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let fh = A::file_in(fh).resolve("fh")?;
-            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let status_output = StatusOutput::<A>::at(status, "status")?;
             let status =
                 procedures::file_write_shared(fh, A::buffer(buf), count.into(), A::handle_in::<Datatype>(datatype))?;
-            status_place.put(&status);
+            status_output.put(&status);
             Ok(())
         }
     })

@@ -9,9 +9,9 @@ unsafe fn parrived<A: Abi>(request: CHandle<A>, partition: c_int, flag: *mut c_i
     entry::enter::<A>("MPI_Parrived", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let flag_place = argument::place(flag, "flag")?;
+            let flag_output = argument::output(flag, "flag")?;
             let flag = procedures::parrived(A::handle_in::<Request>(request), partition)?;
-            flag_place.put(c_int::from(flag));
+            flag_output.put(c_int::from(flag));
             Ok(())
         }
     })
@@ -77,7 +77,7 @@ unsafe fn precv_init<A: Abi>(
             let datatype =
                 A::handle_in::<Datatype>(datatype).resolve_with(count, A::word_in::<Rank>(source), "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let request = procedures::precv_init(
                 A::buffer_mut(buf),
                 partitions,
@@ -88,7 +88,7 @@ unsafe fn precv_init<A: Abi>(
                 comm,
                 argument::info::<A>(info, "info")?,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -114,7 +114,7 @@ unsafe fn psend_init<A: Abi>(
             let datatype =
                 A::handle_in::<Datatype>(datatype).resolve_with(count, A::word_in::<Rank>(dest), "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let request = procedures::psend_init(
                 A::buffer(buf),
                 partitions,
@@ -125,7 +125,7 @@ unsafe fn psend_init<A: Abi>(
                 comm,
                 argument::info::<A>(info, "info")?,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })

@@ -51,7 +51,7 @@ unsafe fn bsend_init<A: Abi, N: Number>(
             let datatype =
                 A::handle_in::<Datatype>(datatype).resolve_with(count, A::word_in::<Rank>(dest), "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let request = procedures::bsend_init(
                 A::buffer(buf),
                 count,
@@ -60,7 +60,7 @@ unsafe fn bsend_init<A: Abi, N: Number>(
                 A::word_in::<Tag>(tag),
                 comm,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -85,11 +85,11 @@ unsafe fn buffer_detach<A: Abi, N: Number>(buffer_addr: *mut c_void, size: *mut 
     entry::enter::<A>("MPI_Buffer_detach", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let buffer_addr_place = argument::place(buffer_addr.cast::<*mut c_void>(), "buffer_addr")?;
-            let size_place = argument::place(size, "size")?;
+            let buffer_addr_output = argument::output(buffer_addr.cast::<*mut c_void>(), "buffer_addr")?;
+            let size_output = argument::output(size, "size")?;
             let (buffer_addr, size) = procedures::buffer_detach()?;
-            buffer_addr_place.put(A::buffer_out(buffer_addr));
-            size_place.put(N::narrow(size));
+            buffer_addr_output.put(A::buffer_out(buffer_addr));
+            size_output.put(N::narrow(size));
             Ok(())
         }
     })
@@ -113,9 +113,9 @@ unsafe fn buffer_iflush<A: Abi>(request: *mut CHandle<A>) -> c_int {
     entry::enter::<A>("MPI_Buffer_iflush", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let request = procedures::buffer_iflush()?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -127,7 +127,7 @@ unsafe fn cancel<A: Abi>(request: *mut CHandle<A>) -> c_int {
     entry::enter::<A>("MPI_Cancel", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let request = HandlePlace::<A>::at(request, "request")?;
+            let request = HandleOutput::<A>::at(request, "request")?;
             procedures::cancel(request.get())?;
             Ok(())
         }
@@ -142,9 +142,9 @@ unsafe fn get_count<A: Abi, N: Number>(status: *const CStatus<A>, datatype: CHan
         unsafe {
             let status = argument::status::<A>(status, "status")?;
             let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
-            let count_place = argument::place(count, "count")?;
+            let count_output = argument::output(count, "count")?;
             let count = procedures::get_count(&status, datatype)?;
-            count_place.put(N::narrow(count));
+            count_output.put(N::narrow(count));
             Ok(())
         }
     })
@@ -168,7 +168,7 @@ unsafe fn ibsend<A: Abi, N: Number>(
             let datatype =
                 A::handle_in::<Datatype>(datatype).resolve_with(count, A::word_in::<Rank>(dest), "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let request = procedures::ibsend(
                 A::buffer(buf),
                 count,
@@ -177,7 +177,7 @@ unsafe fn ibsend<A: Abi, N: Number>(
                 A::word_in::<Tag>(tag),
                 comm,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -197,18 +197,18 @@ unsafe fn improbe<A: Abi>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let flag_place = argument::place(flag, "flag")?;
-            let message_place = HandlePlace::<A>::at(message, "message")?;
-            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let flag_output = argument::output(flag, "flag")?;
+            let message_output = HandleOutput::<A>::at(message, "message")?;
+            let status_output = StatusOutput::<A>::at(status, "status")?;
             let result = procedures::improbe(A::word_in::<Rank>(source), A::word_in::<Tag>(tag), comm);
             if let Some(done) = argument::completion(&result) {
-                flag_place.put(1);
-                status_place.put(&done.status);
+                flag_output.put(1);
+                status_output.put(&done.status);
             }
             let (flag, message, status) = result?;
-            flag_place.put(c_int::from(flag));
-            message_place.put(message);
-            status_place.put(&status);
+            flag_output.put(c_int::from(flag));
+            message_output.put(message);
+            status_output.put(&status);
             Ok(())
         }
     })
@@ -229,16 +229,16 @@ unsafe fn imrecv<A: Abi, N: Number>(
             let count = argument::count(count, "count")?;
             let datatype = A::handle_in::<Datatype>(datatype).resolve_with(
                 count,
-                argument::source_of(HandlePlace::<A>::at(message, "message")?.get()),
+                argument::source_of(HandleOutput::<A>::at(message, "message")?.get()),
                 "datatype",
             )?;
-            let message_place = HandlePlace::<A>::at(message, "message")?;
-            let mut message = message_place.get();
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let message_output = HandleOutput::<A>::at(message, "message")?;
+            let mut message = message_output.get();
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let result = procedures::imrecv(A::buffer_mut(buf), count, datatype, &mut message);
-            message_place.put(message);
+            message_output.put(message);
             let request = result?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -257,16 +257,16 @@ unsafe fn iprobe<A: Abi>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let flag_place = argument::place(flag, "flag")?;
-            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let flag_output = argument::output(flag, "flag")?;
+            let status_output = StatusOutput::<A>::at(status, "status")?;
             let result = procedures::iprobe(A::word_in::<Rank>(source), A::word_in::<Tag>(tag), comm);
             if let Some(done) = argument::completion(&result) {
-                flag_place.put(1);
-                status_place.put(&done.status);
+                flag_output.put(1);
+                status_output.put(&done.status);
             }
             let (flag, status) = result?;
-            flag_place.put(c_int::from(flag));
-            status_place.put(&status);
+            flag_output.put(c_int::from(flag));
+            status_output.put(&status);
             Ok(())
         }
     })
@@ -290,7 +290,7 @@ unsafe fn irecv<A: Abi, N: Number>(
             let datatype =
                 A::handle_in::<Datatype>(datatype).resolve_with(count, A::word_in::<Rank>(source), "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let request = procedures::irecv(
                 A::buffer_mut(buf),
                 count,
@@ -299,7 +299,7 @@ unsafe fn irecv<A: Abi, N: Number>(
                 A::word_in::<Tag>(tag),
                 comm,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -323,7 +323,7 @@ unsafe fn irsend<A: Abi, N: Number>(
             let datatype =
                 A::handle_in::<Datatype>(datatype).resolve_with(count, A::word_in::<Rank>(dest), "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let request = procedures::irsend(
                 A::buffer(buf),
                 count,
@@ -332,7 +332,7 @@ unsafe fn irsend<A: Abi, N: Number>(
                 A::word_in::<Tag>(tag),
                 comm,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -356,7 +356,7 @@ unsafe fn isend<A: Abi, N: Number>(
             let datatype =
                 A::handle_in::<Datatype>(datatype).resolve_with(count, A::word_in::<Rank>(dest), "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let request = procedures::isend(
                 A::buffer(buf),
                 count,
@@ -365,7 +365,7 @@ unsafe fn isend<A: Abi, N: Number>(
                 A::word_in::<Tag>(tag),
                 comm,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -397,7 +397,7 @@ unsafe fn isendrecv<A: Abi, N: Number>(
             let recvtype =
                 A::handle_in::<Datatype>(recvtype).resolve_with(recvcount, A::word_in::<Rank>(source), "recvtype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let request = procedures::isendrecv(
                 A::buffer(sendbuf),
                 sendcount,
@@ -411,7 +411,7 @@ unsafe fn isendrecv<A: Abi, N: Number>(
                 A::word_in::<Tag>(recvtag),
                 comm,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -440,7 +440,7 @@ unsafe fn isendrecv_replace<A: Abi, N: Number>(
                 "datatype",
             )?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let request = procedures::isendrecv_replace(
                 A::buffer_mut(buf),
                 count,
@@ -451,7 +451,7 @@ unsafe fn isendrecv_replace<A: Abi, N: Number>(
                 A::word_in::<Tag>(recvtag),
                 comm,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -475,7 +475,7 @@ unsafe fn issend<A: Abi, N: Number>(
             let datatype =
                 A::handle_in::<Datatype>(datatype).resolve_with(count, A::word_in::<Rank>(dest), "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let request = procedures::issend(
                 A::buffer(buf),
                 count,
@@ -484,7 +484,7 @@ unsafe fn issend<A: Abi, N: Number>(
                 A::word_in::<Tag>(tag),
                 comm,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -503,15 +503,15 @@ unsafe fn mprobe<A: Abi>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let message_place = HandlePlace::<A>::at(message, "message")?;
-            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let message_output = HandleOutput::<A>::at(message, "message")?;
+            let status_output = StatusOutput::<A>::at(status, "status")?;
             let result = procedures::mprobe(A::word_in::<Rank>(source), A::word_in::<Tag>(tag), comm);
             if let Some(done) = argument::completion(&result) {
-                status_place.put(&done.status);
+                status_output.put(&done.status);
             }
             let (message, status) = result?;
-            message_place.put(message);
-            status_place.put(&status);
+            message_output.put(message);
+            status_output.put(&status);
             Ok(())
         }
     })
@@ -532,19 +532,19 @@ unsafe fn mrecv<A: Abi, N: Number>(
             let count = argument::count(count, "count")?;
             let datatype = A::handle_in::<Datatype>(datatype).resolve_with(
                 count,
-                argument::source_of(HandlePlace::<A>::at(message, "message")?.get()),
+                argument::source_of(HandleOutput::<A>::at(message, "message")?.get()),
                 "datatype",
             )?;
-            let message_place = HandlePlace::<A>::at(message, "message")?;
-            let mut message = message_place.get();
-            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let message_output = HandleOutput::<A>::at(message, "message")?;
+            let mut message = message_output.get();
+            let status_output = StatusOutput::<A>::at(status, "status")?;
             let result = procedures::mrecv(A::buffer_mut(buf), count, datatype, &mut message);
-            message_place.put(message);
+            message_output.put(message);
             if let Some(done) = argument::completion(&result) {
-                status_place.put(&done.status);
+                status_output.put(&done.status);
             }
             let status = result?;
-            status_place.put(&status);
+            status_output.put(&status);
             Ok(())
         }
     })
@@ -557,13 +557,13 @@ unsafe fn probe<A: Abi>(source: c_int, tag: c_int, comm: CHandle<A>, status: *mu
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let status_output = StatusOutput::<A>::at(status, "status")?;
             let result = procedures::probe(A::word_in::<Rank>(source), A::word_in::<Tag>(tag), comm);
             if let Some(done) = argument::completion(&result) {
-                status_place.put(&done.status);
+                status_output.put(&done.status);
             }
             let status = result?;
-            status_place.put(&status);
+            status_output.put(&status);
             Ok(())
         }
     })
@@ -587,7 +587,7 @@ unsafe fn recv<A: Abi, N: Number>(
             let datatype =
                 A::handle_in::<Datatype>(datatype).resolve_with(count, A::word_in::<Rank>(source), "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let status_output = StatusOutput::<A>::at(status, "status")?;
             let result = procedures::recv(
                 A::buffer_mut(buf),
                 count,
@@ -597,10 +597,10 @@ unsafe fn recv<A: Abi, N: Number>(
                 comm,
             );
             if let Some(done) = argument::completion(&result) {
-                status_place.put(&done.status);
+                status_output.put(&done.status);
             }
             let status = result?;
-            status_place.put(&status);
+            status_output.put(&status);
             Ok(())
         }
     })
@@ -624,7 +624,7 @@ unsafe fn recv_init<A: Abi, N: Number>(
             let datatype =
                 A::handle_in::<Datatype>(datatype).resolve_with(count, A::word_in::<Rank>(source), "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let request = procedures::recv_init(
                 A::buffer_mut(buf),
                 count,
@@ -633,7 +633,7 @@ unsafe fn recv_init<A: Abi, N: Number>(
                 A::word_in::<Tag>(tag),
                 comm,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -645,9 +645,9 @@ unsafe fn request_free<A: Abi>(request: *mut CHandle<A>) -> c_int {
     entry::enter::<A>("MPI_Request_free", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let request_place = HandlePlace::<A>::at(request, "request")?;
-            procedures::request_free(request_place.get())?;
-            request_place.put(REQUEST_NULL);
+            let request_output = HandleOutput::<A>::at(request, "request")?;
+            procedures::request_free(request_output.get())?;
+            request_output.put(REQUEST_NULL);
             Ok(())
         }
     })
@@ -659,16 +659,16 @@ unsafe fn request_get_status<A: Abi>(request: CHandle<A>, flag: *mut c_int, stat
     entry::enter::<A>("MPI_Request_get_status", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let flag_place = argument::place(flag, "flag")?;
-            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let flag_output = argument::output(flag, "flag")?;
+            let status_output = StatusOutput::<A>::at(status, "status")?;
             let result = procedures::request_get_status(A::handle_in::<Request>(request));
             if let Some(done) = argument::completion(&result) {
-                flag_place.put(1);
-                status_place.put(&done.status);
+                flag_output.put(1);
+                status_output.put(&done.status);
             }
             let (flag, status) = result?;
-            flag_place.put(c_int::from(flag));
-            status_place.put(&status);
+            flag_output.put(c_int::from(flag));
+            status_output.put(&status);
             Ok(())
         }
     })
@@ -688,14 +688,14 @@ unsafe fn request_get_status_all<A: Abi>(
             let count = argument::length(count, "count")?;
             let mut array_of_requests =
                 argument::HandleArray::<A, Request>::at(array_of_requests.cast_mut(), count, "array_of_requests")?;
-            let flag_place = argument::place(flag, "flag")?;
-            let array_of_statuses = StatusPlace::<A>::array(array_of_statuses, count, "array_of_statuses")?;
+            let flag_output = argument::output(flag, "flag")?;
+            let array_of_statuses = StatusOutput::<A>::array(array_of_statuses, count, "array_of_statuses")?;
             let result = procedures::request_get_status_all(array_of_requests.as_mut_slice(), &array_of_statuses);
             if argument::completion(&result).is_some() {
-                flag_place.put(1);
+                flag_output.put(1);
             }
             let flag = result?;
-            flag_place.put(c_int::from(flag));
+            flag_output.put(c_int::from(flag));
             Ok(())
         }
     })
@@ -716,19 +716,19 @@ unsafe fn request_get_status_any<A: Abi>(
             let count = argument::length(count, "count")?;
             let mut array_of_requests =
                 argument::HandleArray::<A, Request>::at(array_of_requests.cast_mut(), count, "array_of_requests")?;
-            let index_place = argument::place(index, "index")?;
-            let flag_place = argument::place(flag, "flag")?;
-            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let index_output = argument::output(index, "index")?;
+            let flag_output = argument::output(flag, "flag")?;
+            let status_output = StatusOutput::<A>::at(status, "status")?;
             let result = procedures::request_get_status_any(array_of_requests.as_mut_slice());
             if let Some(done) = argument::completion(&result) {
-                index_place.put(done.index);
-                flag_place.put(1);
-                status_place.put(&done.status);
+                index_output.put(done.index);
+                flag_output.put(1);
+                status_output.put(&done.status);
             }
             let (index, flag, status) = result?;
-            index_place.put(index);
-            flag_place.put(c_int::from(flag));
-            status_place.put(&status);
+            index_output.put(index);
+            flag_output.put(c_int::from(flag));
+            status_output.put(&status);
             Ok(())
         }
     })
@@ -749,19 +749,19 @@ unsafe fn request_get_status_some<A: Abi>(
             let incount = argument::length(incount, "incount")?;
             let mut array_of_requests =
                 argument::HandleArray::<A, Request>::at(array_of_requests.cast_mut(), incount, "array_of_requests")?;
-            let outcount_place = argument::place(outcount, "outcount")?;
+            let outcount_output = argument::output(outcount, "outcount")?;
             let array_of_indices = argument::array_mut(array_of_indices, incount, "array_of_indices")?;
-            let array_of_statuses = StatusPlace::<A>::array(array_of_statuses, incount, "array_of_statuses")?;
+            let array_of_statuses = StatusOutput::<A>::array(array_of_statuses, incount, "array_of_statuses")?;
             let result = procedures::request_get_status_some(
                 array_of_requests.as_mut_slice(),
                 array_of_indices,
                 &array_of_statuses,
             );
             if let Some(done) = argument::completion(&result) {
-                outcount_place.put(done.index);
+                outcount_output.put(done.index);
             }
             let outcount = result?;
-            outcount_place.put(outcount);
+            outcount_output.put(outcount);
             Ok(())
         }
     })
@@ -815,7 +815,7 @@ unsafe fn rsend_init<A: Abi, N: Number>(
             let datatype =
                 A::handle_in::<Datatype>(datatype).resolve_with(count, A::word_in::<Rank>(dest), "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let request = procedures::rsend_init(
                 A::buffer(buf),
                 count,
@@ -824,7 +824,7 @@ unsafe fn rsend_init<A: Abi, N: Number>(
                 A::word_in::<Tag>(tag),
                 comm,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -878,7 +878,7 @@ unsafe fn send_init<A: Abi, N: Number>(
             let datatype =
                 A::handle_in::<Datatype>(datatype).resolve_with(count, A::word_in::<Rank>(dest), "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let request = procedures::send_init(
                 A::buffer(buf),
                 count,
@@ -887,7 +887,7 @@ unsafe fn send_init<A: Abi, N: Number>(
                 A::word_in::<Tag>(tag),
                 comm,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -919,7 +919,7 @@ unsafe fn sendrecv<A: Abi, N: Number>(
             let recvtype =
                 A::handle_in::<Datatype>(recvtype).resolve_with(recvcount, A::word_in::<Rank>(source), "recvtype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let status_output = StatusOutput::<A>::at(status, "status")?;
             let result = procedures::sendrecv(
                 A::buffer(sendbuf),
                 sendcount,
@@ -934,10 +934,10 @@ unsafe fn sendrecv<A: Abi, N: Number>(
                 comm,
             );
             if let Some(done) = argument::completion(&result) {
-                status_place.put(&done.status);
+                status_output.put(&done.status);
             }
             let status = result?;
-            status_place.put(&status);
+            status_output.put(&status);
             Ok(())
         }
     })
@@ -966,7 +966,7 @@ unsafe fn sendrecv_replace<A: Abi, N: Number>(
                 "datatype",
             )?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let status_output = StatusOutput::<A>::at(status, "status")?;
             let result = procedures::sendrecv_replace(
                 A::buffer_mut(buf),
                 count,
@@ -978,10 +978,10 @@ unsafe fn sendrecv_replace<A: Abi, N: Number>(
                 comm,
             );
             if let Some(done) = argument::completion(&result) {
-                status_place.put(&done.status);
+                status_output.put(&done.status);
             }
             let status = result?;
-            status_place.put(&status);
+            status_output.put(&status);
             Ok(())
         }
     })
@@ -1035,7 +1035,7 @@ unsafe fn ssend_init<A: Abi, N: Number>(
             let datatype =
                 A::handle_in::<Datatype>(datatype).resolve_with(count, A::word_in::<Rank>(dest), "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let request = procedures::ssend_init(
                 A::buffer(buf),
                 count,
@@ -1044,7 +1044,7 @@ unsafe fn ssend_init<A: Abi, N: Number>(
                 A::word_in::<Tag>(tag),
                 comm,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -1056,10 +1056,10 @@ unsafe fn start<A: Abi>(request: *mut CHandle<A>) -> c_int {
     entry::enter::<A>("MPI_Start", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let request_place = HandlePlace::<A>::at(request, "request")?;
-            let mut request = request_place.get();
+            let request_output = HandleOutput::<A>::at(request, "request")?;
+            let mut request = request_output.get();
             let result = procedures::start(&mut request);
-            request_place.put(request);
+            request_output.put(request);
             result?;
             Ok(())
         }
@@ -1088,9 +1088,9 @@ unsafe fn status_get_error<A: Abi>(status: *const CStatus<A>, err: *mut c_int) -
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let status = argument::status::<A>(status, "status")?;
-            let err_place = argument::place(err, "err")?;
+            let err_output = argument::output(err, "err")?;
             let err = procedures::status_get_error(&status)?;
-            err_place.put(A::word_out::<ErrorCode>(err));
+            err_output.put(A::word_out::<ErrorCode>(err));
             Ok(())
         }
     })
@@ -1103,9 +1103,9 @@ unsafe fn status_get_source<A: Abi>(status: *const CStatus<A>, source: *mut c_in
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let status = argument::status::<A>(status, "status")?;
-            let source_place = argument::place(source, "source")?;
+            let source_output = argument::output(source, "source")?;
             let source = procedures::status_get_source(&status)?;
-            source_place.put(A::word_out::<Rank>(source));
+            source_output.put(A::word_out::<Rank>(source));
             Ok(())
         }
     })
@@ -1118,9 +1118,9 @@ unsafe fn status_get_tag<A: Abi>(status: *const CStatus<A>, tag: *mut c_int) -> 
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let status = argument::status::<A>(status, "status")?;
-            let tag_place = argument::place(tag, "tag")?;
+            let tag_output = argument::output(tag, "tag")?;
             let tag = procedures::status_get_tag(&status)?;
-            tag_place.put(A::word_out::<Tag>(tag));
+            tag_output.put(A::word_out::<Tag>(tag));
             Ok(())
         }
     })
@@ -1132,19 +1132,19 @@ unsafe fn test<A: Abi>(request: *mut CHandle<A>, flag: *mut c_int, status: *mut 
     entry::enter::<A>("MPI_Test", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let request_place = HandlePlace::<A>::at(request, "request")?;
-            let mut request = request_place.get();
-            let flag_place = argument::place(flag, "flag")?;
-            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
+            let mut request = request_output.get();
+            let flag_output = argument::output(flag, "flag")?;
+            let status_output = StatusOutput::<A>::at(status, "status")?;
             let result = procedures::test(&mut request);
-            request_place.put(request);
+            request_output.put(request);
             if let Some(done) = argument::completion(&result) {
-                flag_place.put(1);
-                status_place.put(&done.status);
+                flag_output.put(1);
+                status_output.put(&done.status);
             }
             let (flag, status) = result?;
-            flag_place.put(c_int::from(flag));
-            status_place.put(&status);
+            flag_output.put(c_int::from(flag));
+            status_output.put(&status);
             Ok(())
         }
     })
@@ -1157,9 +1157,9 @@ unsafe fn test_cancelled<A: Abi>(status: *const CStatus<A>, flag: *mut c_int) ->
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let status = argument::status::<A>(status, "status")?;
-            let flag_place = argument::place(flag, "flag")?;
+            let flag_output = argument::output(flag, "flag")?;
             let flag = procedures::test_cancelled(&status)?;
-            flag_place.put(c_int::from(flag));
+            flag_output.put(c_int::from(flag));
             Ok(())
         }
     })
@@ -1179,14 +1179,14 @@ unsafe fn testall<A: Abi>(
             let count = argument::length(count, "count")?;
             let mut array_of_requests =
                 argument::HandleArray::<A, Request>::at(array_of_requests, count, "array_of_requests")?;
-            let flag_place = argument::place(flag, "flag")?;
-            let array_of_statuses = StatusPlace::<A>::array(array_of_statuses, count, "array_of_statuses")?;
+            let flag_output = argument::output(flag, "flag")?;
+            let array_of_statuses = StatusOutput::<A>::array(array_of_statuses, count, "array_of_statuses")?;
             let result = procedures::testall(array_of_requests.as_mut_slice(), &array_of_statuses);
             if argument::completion(&result).is_some() {
-                flag_place.put(1);
+                flag_output.put(1);
             }
             let flag = result?;
-            flag_place.put(c_int::from(flag));
+            flag_output.put(c_int::from(flag));
             Ok(())
         }
     })
@@ -1207,19 +1207,19 @@ unsafe fn testany<A: Abi>(
             let count = argument::length(count, "count")?;
             let mut array_of_requests =
                 argument::HandleArray::<A, Request>::at(array_of_requests, count, "array_of_requests")?;
-            let index_place = argument::place(index, "index")?;
-            let flag_place = argument::place(flag, "flag")?;
-            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let index_output = argument::output(index, "index")?;
+            let flag_output = argument::output(flag, "flag")?;
+            let status_output = StatusOutput::<A>::at(status, "status")?;
             let result = procedures::testany(array_of_requests.as_mut_slice());
             if let Some(done) = argument::completion(&result) {
-                index_place.put(done.index);
-                flag_place.put(1);
-                status_place.put(&done.status);
+                index_output.put(done.index);
+                flag_output.put(1);
+                status_output.put(&done.status);
             }
             let (index, flag, status) = result?;
-            index_place.put(index);
-            flag_place.put(c_int::from(flag));
-            status_place.put(&status);
+            index_output.put(index);
+            flag_output.put(c_int::from(flag));
+            status_output.put(&status);
             Ok(())
         }
     })
@@ -1240,15 +1240,15 @@ unsafe fn testsome<A: Abi>(
             let incount = argument::length(incount, "incount")?;
             let mut array_of_requests =
                 argument::HandleArray::<A, Request>::at(array_of_requests, incount, "array_of_requests")?;
-            let outcount_place = argument::place(outcount, "outcount")?;
+            let outcount_output = argument::output(outcount, "outcount")?;
             let array_of_indices = argument::array_mut(array_of_indices, incount, "array_of_indices")?;
-            let array_of_statuses = StatusPlace::<A>::array(array_of_statuses, incount, "array_of_statuses")?;
+            let array_of_statuses = StatusOutput::<A>::array(array_of_statuses, incount, "array_of_statuses")?;
             let result = procedures::testsome(array_of_requests.as_mut_slice(), array_of_indices, &array_of_statuses);
             if let Some(done) = argument::completion(&result) {
-                outcount_place.put(done.index);
+                outcount_output.put(done.index);
             }
             let outcount = result?;
-            outcount_place.put(outcount);
+            outcount_output.put(outcount);
             Ok(())
         }
     })
@@ -1260,16 +1260,16 @@ unsafe fn wait<A: Abi>(request: *mut CHandle<A>, status: *mut CStatus<A>) -> c_i
     entry::enter::<A>("MPI_Wait", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let request_place = HandlePlace::<A>::at(request, "request")?;
-            let mut request = request_place.get();
-            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
+            let mut request = request_output.get();
+            let status_output = StatusOutput::<A>::at(status, "status")?;
             let result = procedures::wait(&mut request);
-            request_place.put(request);
+            request_output.put(request);
             if let Some(done) = argument::completion(&result) {
-                status_place.put(&done.status);
+                status_output.put(&done.status);
             }
             let status = result?;
-            status_place.put(&status);
+            status_output.put(&status);
             Ok(())
         }
     })
@@ -1288,7 +1288,7 @@ unsafe fn waitall<A: Abi>(
             let count = argument::length(count, "count")?;
             let mut array_of_requests =
                 argument::HandleArray::<A, Request>::at(array_of_requests, count, "array_of_requests")?;
-            let array_of_statuses = StatusPlace::<A>::array(array_of_statuses, count, "array_of_statuses")?;
+            let array_of_statuses = StatusOutput::<A>::array(array_of_statuses, count, "array_of_statuses")?;
             procedures::waitall(array_of_requests.as_mut_slice(), &array_of_statuses)?;
             Ok(())
         }
@@ -1309,16 +1309,16 @@ unsafe fn waitany<A: Abi>(
             let count = argument::length(count, "count")?;
             let mut array_of_requests =
                 argument::HandleArray::<A, Request>::at(array_of_requests, count, "array_of_requests")?;
-            let index_place = argument::place(index, "index")?;
-            let status_place = StatusPlace::<A>::at(status, "status")?;
+            let index_output = argument::output(index, "index")?;
+            let status_output = StatusOutput::<A>::at(status, "status")?;
             let result = procedures::waitany(array_of_requests.as_mut_slice());
             if let Some(done) = argument::completion(&result) {
-                index_place.put(done.index);
-                status_place.put(&done.status);
+                index_output.put(done.index);
+                status_output.put(&done.status);
             }
             let (index, status) = result?;
-            index_place.put(index);
-            status_place.put(&status);
+            index_output.put(index);
+            status_output.put(&status);
             Ok(())
         }
     })
@@ -1339,15 +1339,15 @@ unsafe fn waitsome<A: Abi>(
             let incount = argument::length(incount, "incount")?;
             let mut array_of_requests =
                 argument::HandleArray::<A, Request>::at(array_of_requests, incount, "array_of_requests")?;
-            let outcount_place = argument::place(outcount, "outcount")?;
+            let outcount_output = argument::output(outcount, "outcount")?;
             let array_of_indices = argument::array_mut(array_of_indices, incount, "array_of_indices")?;
-            let array_of_statuses = StatusPlace::<A>::array(array_of_statuses, incount, "array_of_statuses")?;
+            let array_of_statuses = StatusOutput::<A>::array(array_of_statuses, incount, "array_of_statuses")?;
             let result = procedures::waitsome(array_of_requests.as_mut_slice(), array_of_indices, &array_of_statuses);
             if let Some(done) = argument::completion(&result) {
-                outcount_place.put(done.index);
+                outcount_output.put(done.index);
             }
             let outcount = result?;
-            outcount_place.put(outcount);
+            outcount_output.put(outcount);
             Ok(())
         }
     })

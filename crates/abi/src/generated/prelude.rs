@@ -15,11 +15,11 @@ pub(super) use isthmus_mpi::procedures;
 pub(super) use isthmus_mpi::request::{REQUEST_NULL, Request};
 pub(super) use isthmus_mpi::session::Session;
 pub(super) use isthmus_mpi::topology;
-pub(super) use isthmus_mpi::win::Win;
+pub(super) use isthmus_mpi::win::{Origin, TargetElements, Win};
 
 pub(super) use super::constants::*;
 pub(super) use crate::abi::{Abi, AccessMode, Assertion, DistributionArgument, ErrorCode};
-pub(super) use crate::argument::{self, HandlePlace, Number, StatusPlace, Text};
+pub(super) use crate::argument::{self, HandleOutput, Number, StatusOutput, Text};
 pub(super) use crate::entry::{self, CHandle, CStatus, export, unfinished};
 pub(super) use crate::irregular;
 pub(super) use crate::role::{is_in_place, is_root, peers, peers_if};

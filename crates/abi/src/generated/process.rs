@@ -9,9 +9,9 @@ unsafe fn comm_disconnect<A: Abi>(comm: *mut CHandle<A>) -> c_int {
     entry::enter::<A>("MPI_Comm_disconnect", entry::on_comm_at::<A>(comm), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let comm_place = HandlePlace::<A>::at(comm, "comm")?;
-            procedures::comm_disconnect(comm_place.get())?;
-            comm_place.put(Handle::<Comm>::NULL);
+            let comm_output = HandleOutput::<A>::at(comm, "comm")?;
+            procedures::comm_disconnect(comm_output.get())?;
+            comm_output.put(Handle::<Comm>::NULL);
             Ok(())
         }
     })
@@ -23,9 +23,9 @@ unsafe fn comm_get_parent<A: Abi>(parent: *mut CHandle<A>) -> c_int {
     entry::enter::<A>("MPI_Comm_get_parent", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let parent_place = HandlePlace::<A>::at(parent, "parent")?;
+            let parent_output = HandleOutput::<A>::at(parent, "parent")?;
             let parent = procedures::comm_get_parent()?;
-            parent_place.put(parent);
+            parent_output.put(parent);
             Ok(())
         }
     })
@@ -49,9 +49,9 @@ unsafe fn finalized<A: Abi>(flag: *mut c_int) -> c_int {
     entry::any_time::<A>("MPI_Finalized", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let flag_place = argument::place(flag, "flag")?;
+            let flag_output = argument::output(flag, "flag")?;
             let flag = procedures::finalized()?;
-            flag_place.put(c_int::from(flag));
+            flag_output.put(c_int::from(flag));
             Ok(())
         }
     })
@@ -63,9 +63,9 @@ unsafe fn initialized<A: Abi>(flag: *mut c_int) -> c_int {
     entry::any_time::<A>("MPI_Initialized", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let flag_place = argument::place(flag, "flag")?;
+            let flag_output = argument::output(flag, "flag")?;
             let flag = procedures::initialized()?;
-            flag_place.put(c_int::from(flag));
+            flag_output.put(c_int::from(flag));
             Ok(())
         }
     })
@@ -77,9 +77,9 @@ unsafe fn is_thread_main<A: Abi>(flag: *mut c_int) -> c_int {
     entry::enter::<A>("MPI_Is_thread_main", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let flag_place = argument::place(flag, "flag")?;
+            let flag_output = argument::output(flag, "flag")?;
             let flag = procedures::is_thread_main()?;
-            flag_place.put(c_int::from(flag));
+            flag_output.put(c_int::from(flag));
             Ok(())
         }
     })
@@ -91,9 +91,9 @@ unsafe fn query_thread<A: Abi>(provided: *mut c_int) -> c_int {
     entry::enter::<A>("MPI_Query_thread", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let provided_place = argument::place(provided, "provided")?;
+            let provided_output = argument::output(provided, "provided")?;
             let provided = procedures::query_thread()?;
-            provided_place.put(A::word_out::<ThreadLevel>(provided));
+            provided_output.put(A::word_out::<ThreadLevel>(provided));
             Ok(())
         }
     })
@@ -124,11 +124,11 @@ unsafe fn session_detach_buffer<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let session = A::handle_in::<Session>(session).resolve("session")?;
-            let buffer_addr_place = argument::place(buffer_addr.cast::<*mut c_void>(), "buffer_addr")?;
-            let size_place = argument::place(size, "size")?;
+            let buffer_addr_output = argument::output(buffer_addr.cast::<*mut c_void>(), "buffer_addr")?;
+            let size_output = argument::output(size, "size")?;
             let (buffer_addr, size) = procedures::session_detach_buffer(session)?;
-            buffer_addr_place.put(A::buffer_out(buffer_addr));
-            size_place.put(N::narrow(size));
+            buffer_addr_output.put(A::buffer_out(buffer_addr));
+            size_output.put(N::narrow(size));
             Ok(())
         }
     })
@@ -140,9 +140,9 @@ unsafe fn session_finalize<A: Abi>(session: *mut CHandle<A>) -> c_int {
     entry::enter::<A>("MPI_Session_finalize", entry::on_session_at::<A>(session), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let session_place = HandlePlace::<A>::at(session, "session")?;
-            procedures::session_finalize(session_place.get())?;
-            session_place.put(Handle::<Session>::NULL);
+            let session_output = HandleOutput::<A>::at(session, "session")?;
+            procedures::session_finalize(session_output.get())?;
+            session_output.put(Handle::<Session>::NULL);
             Ok(())
         }
     })
@@ -168,9 +168,9 @@ unsafe fn session_get_info<A: Abi>(session: CHandle<A>, info_used: *mut CHandle<
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let session = A::handle_in::<Session>(session).resolve("session")?;
-            let info_used_place = HandlePlace::<A>::at(info_used, "info_used")?;
+            let info_used_output = HandleOutput::<A>::at(info_used, "info_used")?;
             let info_used = procedures::session_get_info(session)?;
-            info_used_place.put(info_used);
+            info_used_output.put(info_used);
             Ok(())
         }
     })
@@ -183,9 +183,9 @@ unsafe fn session_get_num_psets<A: Abi>(session: CHandle<A>, info: CHandle<A>, n
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let session = A::handle_in::<Session>(session).resolve("session")?;
-            let npset_names_place = argument::place(npset_names, "npset_names")?;
+            let npset_names_output = argument::output(npset_names, "npset_names")?;
             let npset_names = procedures::session_get_num_psets(session, argument::info::<A>(info, "info")?)?;
-            npset_names_place.put(npset_names);
+            npset_names_output.put(npset_names);
             Ok(())
         }
     })
@@ -198,9 +198,9 @@ unsafe fn session_get_pset_info<A: Abi>(session: CHandle<A>, pset_name: *const c
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let session = A::handle_in::<Session>(session).resolve("session")?;
-            let info_place = HandlePlace::<A>::at(info, "info")?;
+            let info_output = HandleOutput::<A>::at(info, "info")?;
             let info = procedures::session_get_pset_info(session, argument::string(pset_name, "pset_name")?)?;
-            info_place.put(info);
+            info_output.put(info);
             Ok(())
         }
     })
@@ -213,9 +213,9 @@ unsafe fn session_iflush_buffer<A: Abi>(session: CHandle<A>, request: *mut CHand
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let session = A::handle_in::<Session>(session).resolve("session")?;
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let request = procedures::session_iflush_buffer(session)?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -228,9 +228,9 @@ unsafe fn session_init<A: Abi>(info: CHandle<A>, errhandler: CHandle<A>, session
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let errhandler = A::handle_in::<Errhandler>(errhandler).resolve("errhandler")?;
-            let session_place = HandlePlace::<A>::at(session, "session")?;
+            let session_output = HandleOutput::<A>::at(session, "session")?;
             let session = procedures::session_init(argument::info::<A>(info, "info")?, errhandler)?;
-            session_place.put(session);
+            session_output.put(session);
             Ok(())
         }
     })

@@ -9,9 +9,9 @@ unsafe fn address<A: Abi>(location: *mut c_void, address: *mut i64) -> c_int {
     entry::any_time::<A>("MPI_Address", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let address_place = argument::place(address, "address")?;
+            let address_output = argument::output(address, "address")?;
             let address = procedures::get_address(location)?;
-            address_place.put(address);
+            address_output.put(address);
             Ok(())
         }
     })
@@ -24,9 +24,9 @@ unsafe fn errhandler_get<A: Abi>(comm: CHandle<A>, errhandler: *mut CHandle<A>) 
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let errhandler_place = HandlePlace::<A>::at(errhandler, "errhandler")?;
+            let errhandler_output = HandleOutput::<A>::at(errhandler, "errhandler")?;
             let errhandler = procedures::comm_get_errhandler(comm)?;
-            errhandler_place.put(errhandler);
+            errhandler_output.put(errhandler);
             Ok(())
         }
     })
@@ -60,7 +60,7 @@ unsafe fn type_hindexed<A: Abi>(
         unsafe {
             let count = argument::count(count, "count")?;
             let oldtype = A::handle_in::<Datatype>(oldtype).resolve("oldtype")?;
-            let newtype_place = HandlePlace::<A>::at(newtype, "newtype")?;
+            let newtype_output = HandleOutput::<A>::at(newtype, "newtype")?;
             let newtype = procedures::type_create_hindexed(
                 count,
                 argument::counts(
@@ -75,7 +75,7 @@ unsafe fn type_hindexed<A: Abi>(
                 )?,
                 oldtype,
             )?;
-            newtype_place.put(newtype);
+            newtype_output.put(newtype);
             Ok(())
         }
     })
@@ -96,9 +96,9 @@ unsafe fn type_hvector<A: Abi>(
             let count = argument::count(count, "count")?;
             let blocklength = argument::count(blocklength, "blocklength")?;
             let oldtype = A::handle_in::<Datatype>(oldtype).resolve("oldtype")?;
-            let newtype_place = HandlePlace::<A>::at(newtype, "newtype")?;
+            let newtype_output = HandleOutput::<A>::at(newtype, "newtype")?;
             let newtype = procedures::type_create_hvector(count, blocklength, stride, oldtype, Width::Int)?;
-            newtype_place.put(newtype);
+            newtype_output.put(newtype);
             Ok(())
         }
     })
@@ -117,7 +117,7 @@ unsafe fn type_struct<A: Abi>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let count = argument::count(count, "count")?;
-            let newtype_place = HandlePlace::<A>::at(newtype, "newtype")?;
+            let newtype_output = HandleOutput::<A>::at(newtype, "newtype")?;
             let newtype = procedures::type_create_struct(
                 count,
                 argument::counts(
@@ -132,7 +132,7 @@ unsafe fn type_struct<A: Abi>(
                 )?,
                 &argument::handles::<A, Datatype>(array_of_types, argument::length(count, "count")?, "array_of_types")?,
             )?;
-            newtype_place.put(newtype);
+            newtype_output.put(newtype);
             Ok(())
         }
     })

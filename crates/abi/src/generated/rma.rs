@@ -34,13 +34,17 @@ unsafe fn accumulate<A: Abi, N: Number>(
             let op = A::handle_in::<Op>(op).resolve("op")?;
             let win = A::handle_in::<Win>(win).resolve("win")?;
             procedures::accumulate(
-                A::buffer(origin_addr),
-                origin_count,
-                origin_datatype,
-                A::word_in::<Rank>(target_rank),
-                target_disp,
-                target_count,
-                target_datatype,
+                Origin {
+                    addr: A::buffer(origin_addr),
+                    count: origin_count,
+                    datatype: origin_datatype,
+                },
+                TargetElements {
+                    rank: A::word_in::<Rank>(target_rank),
+                    disp: target_disp,
+                    count: target_count,
+                    datatype: target_datatype,
+                },
                 op,
                 win,
             )?;
@@ -141,13 +145,17 @@ unsafe fn get<A: Abi, N: Number>(
             )?;
             let win = A::handle_in::<Win>(win).resolve("win")?;
             procedures::get(
-                A::buffer_mut(origin_addr),
-                origin_count,
-                origin_datatype,
-                A::word_in::<Rank>(target_rank),
-                target_disp,
-                target_count,
-                target_datatype,
+                Origin {
+                    addr: A::buffer_mut(origin_addr),
+                    count: origin_count,
+                    datatype: origin_datatype,
+                },
+                TargetElements {
+                    rank: A::word_in::<Rank>(target_rank),
+                    disp: target_disp,
+                    count: target_count,
+                    datatype: target_datatype,
+                },
                 win,
             )?;
             Ok(())
@@ -192,13 +200,17 @@ unsafe fn get_accumulate<A: Abi, N: Number>(
                 A::buffer(origin_addr),
                 origin_count.into(),
                 A::handle_in::<Datatype>(origin_datatype),
-                A::buffer_mut(result_addr),
-                result_count,
-                result_datatype,
-                A::word_in::<Rank>(target_rank),
-                target_disp,
-                target_count,
-                target_datatype,
+                Origin {
+                    addr: A::buffer_mut(result_addr),
+                    count: result_count,
+                    datatype: result_datatype,
+                },
+                TargetElements {
+                    rank: A::word_in::<Rank>(target_rank),
+                    disp: target_disp,
+                    count: target_count,
+                    datatype: target_datatype,
+                },
                 op,
                 win,
             )?;
@@ -236,13 +248,17 @@ unsafe fn put<A: Abi, N: Number>(
             )?;
             let win = A::handle_in::<Win>(win).resolve("win")?;
             procedures::put(
-                A::buffer(origin_addr),
-                origin_count,
-                origin_datatype,
-                A::word_in::<Rank>(target_rank),
-                target_disp,
-                target_count,
-                target_datatype,
+                Origin {
+                    addr: A::buffer(origin_addr),
+                    count: origin_count,
+                    datatype: origin_datatype,
+                },
+                TargetElements {
+                    rank: A::word_in::<Rank>(target_rank),
+                    disp: target_disp,
+                    count: target_count,
+                    datatype: target_datatype,
+                },
                 win,
             )?;
             Ok(())
@@ -281,19 +297,23 @@ unsafe fn raccumulate<A: Abi, N: Number>(
             )?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
             let win = A::handle_in::<Win>(win).resolve("win")?;
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let request = procedures::raccumulate(
-                A::buffer(origin_addr),
-                origin_count,
-                origin_datatype,
-                A::word_in::<Rank>(target_rank),
-                target_disp,
-                target_count,
-                target_datatype,
+                Origin {
+                    addr: A::buffer(origin_addr),
+                    count: origin_count,
+                    datatype: origin_datatype,
+                },
+                TargetElements {
+                    rank: A::word_in::<Rank>(target_rank),
+                    disp: target_disp,
+                    count: target_count,
+                    datatype: target_datatype,
+                },
                 op,
                 win,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -328,18 +348,22 @@ unsafe fn rget<A: Abi, N: Number>(
                 "target_datatype",
             )?;
             let win = A::handle_in::<Win>(win).resolve("win")?;
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let request = procedures::rget(
-                A::buffer_mut(origin_addr),
-                origin_count,
-                origin_datatype,
-                A::word_in::<Rank>(target_rank),
-                target_disp,
-                target_count,
-                target_datatype,
+                Origin {
+                    addr: A::buffer_mut(origin_addr),
+                    count: origin_count,
+                    datatype: origin_datatype,
+                },
+                TargetElements {
+                    rank: A::word_in::<Rank>(target_rank),
+                    disp: target_disp,
+                    count: target_count,
+                    datatype: target_datatype,
+                },
                 win,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -379,22 +403,26 @@ unsafe fn rget_accumulate<A: Abi, N: Number>(
             )?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
             let win = A::handle_in::<Win>(win).resolve("win")?;
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let request = procedures::rget_accumulate(
                 A::buffer(origin_addr),
                 origin_count.into(),
                 A::handle_in::<Datatype>(origin_datatype),
-                A::buffer_mut(result_addr),
-                result_count,
-                result_datatype,
-                A::word_in::<Rank>(target_rank),
-                target_disp,
-                target_count,
-                target_datatype,
+                Origin {
+                    addr: A::buffer_mut(result_addr),
+                    count: result_count,
+                    datatype: result_datatype,
+                },
+                TargetElements {
+                    rank: A::word_in::<Rank>(target_rank),
+                    disp: target_disp,
+                    count: target_count,
+                    datatype: target_datatype,
+                },
                 op,
                 win,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -429,18 +457,22 @@ unsafe fn rput<A: Abi, N: Number>(
                 "target_datatype",
             )?;
             let win = A::handle_in::<Win>(win).resolve("win")?;
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let request = procedures::rput(
-                A::buffer(origin_addr),
-                origin_count,
-                origin_datatype,
-                A::word_in::<Rank>(target_rank),
-                target_disp,
-                target_count,
-                target_datatype,
+                Origin {
+                    addr: A::buffer(origin_addr),
+                    count: origin_count,
+                    datatype: origin_datatype,
+                },
+                TargetElements {
+                    rank: A::word_in::<Rank>(target_rank),
+                    disp: target_disp,
+                    count: target_count,
+                    datatype: target_datatype,
+                },
                 win,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -460,12 +492,12 @@ unsafe fn win_allocate<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let baseptr_place = argument::place(baseptr.cast::<*mut c_void>(), "baseptr")?;
-            let win_place = HandlePlace::<A>::at(win, "win")?;
+            let baseptr_output = argument::output(baseptr.cast::<*mut c_void>(), "baseptr")?;
+            let win_output = HandleOutput::<A>::at(win, "win")?;
             let (baseptr, win) =
                 procedures::win_allocate(size, disp_unit.into(), argument::info::<A>(info, "info")?, comm)?;
-            baseptr_place.put(A::buffer_out(baseptr));
-            win_place.put(win);
+            baseptr_output.put(A::buffer_out(baseptr));
+            win_output.put(win);
             Ok(())
         }
     })
@@ -485,12 +517,12 @@ unsafe fn win_allocate_shared<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let baseptr_place = argument::place(baseptr.cast::<*mut c_void>(), "baseptr")?;
-            let win_place = HandlePlace::<A>::at(win, "win")?;
+            let baseptr_output = argument::output(baseptr.cast::<*mut c_void>(), "baseptr")?;
+            let win_output = HandleOutput::<A>::at(win, "win")?;
             let (baseptr, win) =
                 procedures::win_allocate_shared(size, disp_unit.into(), argument::info::<A>(info, "info")?, comm)?;
-            baseptr_place.put(A::buffer_out(baseptr));
-            win_place.put(win);
+            baseptr_output.put(A::buffer_out(baseptr));
+            win_output.put(win);
             Ok(())
         }
     })
@@ -549,7 +581,7 @@ unsafe fn win_create<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let win_place = HandlePlace::<A>::at(win, "win")?;
+            let win_output = HandleOutput::<A>::at(win, "win")?;
             let win = procedures::win_create(
                 A::buffer_mut(base),
                 size,
@@ -557,7 +589,7 @@ unsafe fn win_create<A: Abi, N: Number>(
                 argument::info::<A>(info, "info")?,
                 comm,
             )?;
-            win_place.put(win);
+            win_output.put(win);
             Ok(())
         }
     })
@@ -570,9 +602,9 @@ unsafe fn win_create_dynamic<A: Abi>(info: CHandle<A>, comm: CHandle<A>, win: *m
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let win_place = HandlePlace::<A>::at(win, "win")?;
+            let win_output = HandleOutput::<A>::at(win, "win")?;
             let win = procedures::win_create_dynamic(argument::info::<A>(info, "info")?, comm)?;
-            win_place.put(win);
+            win_output.put(win);
             Ok(())
         }
     })
@@ -675,9 +707,9 @@ unsafe fn win_free<A: Abi>(win: *mut CHandle<A>) -> c_int {
     entry::enter::<A>("MPI_Win_free", entry::on_win_at::<A>(win), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let win_place = HandlePlace::<A>::at(win, "win")?;
-            procedures::win_free(win_place.get())?;
-            win_place.put(Handle::<Win>::NULL);
+            let win_output = HandleOutput::<A>::at(win, "win")?;
+            procedures::win_free(win_output.get())?;
+            win_output.put(Handle::<Win>::NULL);
             Ok(())
         }
     })
@@ -689,9 +721,9 @@ unsafe fn win_free_keyval<A: Abi>(win_keyval: *mut c_int) -> c_int {
     entry::enter::<A>("MPI_Win_free_keyval", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let win_keyval_place = argument::place(win_keyval, "win_keyval")?;
-            procedures::win_free_keyval(A::word_in::<Keyval>(win_keyval_place.get()))?;
-            win_keyval_place.put(A::word_out::<Keyval>(0));
+            let win_keyval_output = argument::output(win_keyval, "win_keyval")?;
+            procedures::win_free_keyval(A::word_in::<Keyval>(win_keyval_output.get()))?;
+            win_keyval_output.put(A::word_out::<Keyval>(0));
             Ok(())
         }
     })
@@ -704,9 +736,9 @@ unsafe fn win_get_errhandler<A: Abi>(win: CHandle<A>, errhandler: *mut CHandle<A
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let win = A::handle_in::<Win>(win).resolve("win")?;
-            let errhandler_place = HandlePlace::<A>::at(errhandler, "errhandler")?;
+            let errhandler_output = HandleOutput::<A>::at(errhandler, "errhandler")?;
             let errhandler = procedures::win_get_errhandler(win)?;
-            errhandler_place.put(errhandler);
+            errhandler_output.put(errhandler);
             Ok(())
         }
     })
@@ -719,9 +751,9 @@ unsafe fn win_get_group<A: Abi>(win: CHandle<A>, group: *mut CHandle<A>) -> c_in
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let win = A::handle_in::<Win>(win).resolve("win")?;
-            let group_place = HandlePlace::<A>::at(group, "group")?;
+            let group_output = HandleOutput::<A>::at(group, "group")?;
             let group = procedures::win_get_group(win)?;
-            group_place.put(group);
+            group_output.put(group);
             Ok(())
         }
     })
@@ -734,9 +766,9 @@ unsafe fn win_get_info<A: Abi>(win: CHandle<A>, info_used: *mut CHandle<A>) -> c
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let win = A::handle_in::<Win>(win).resolve("win")?;
-            let info_used_place = HandlePlace::<A>::at(info_used, "info_used")?;
+            let info_used_output = HandleOutput::<A>::at(info_used, "info_used")?;
             let info_used = procedures::win_get_info(win)?;
-            info_used_place.put(info_used);
+            info_used_output.put(info_used);
             Ok(())
         }
     })
@@ -748,10 +780,10 @@ unsafe fn win_get_name<A: Abi>(win: CHandle<A>, win_name: *mut c_char, resultlen
     entry::enter::<A>("MPI_Win_get_name", entry::on_win::<A>(win), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let win_name_place = Text::at(win_name, A::MAX_OBJECT_NAME, "win_name")?;
-            let resultlen = argument::place(resultlen, "resultlen")?;
+            let win_name_output = Text::at(win_name, A::MAX_OBJECT_NAME, "win_name")?;
+            let resultlen = argument::output(resultlen, "resultlen")?;
             let win_name = procedures::win_get_name(A::handle_in::<Win>(win))?;
-            let length = win_name_place.put(&win_name);
+            let length = win_name_output.put(&win_name);
             resultlen.put(length);
             Ok(())
         }
@@ -856,13 +888,13 @@ unsafe fn win_shared_query<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let win = A::handle_in::<Win>(win).resolve("win")?;
-            let size_place = argument::place(size, "size")?;
-            let disp_unit_place = argument::place(disp_unit, "disp_unit")?;
-            let baseptr_place = argument::place(baseptr.cast::<*mut c_void>(), "baseptr")?;
+            let size_output = argument::output(size, "size")?;
+            let disp_unit_output = argument::output(disp_unit, "disp_unit")?;
+            let baseptr_output = argument::output(baseptr.cast::<*mut c_void>(), "baseptr")?;
             let (size, disp_unit, baseptr) = procedures::win_shared_query(win, A::word_in::<Rank>(rank))?;
-            size_place.put(size);
-            disp_unit_place.put(N::narrow(disp_unit));
-            baseptr_place.put(A::buffer_out(baseptr));
+            size_output.put(size);
+            disp_unit_output.put(N::narrow(disp_unit));
+            baseptr_output.put(A::buffer_out(baseptr));
             Ok(())
         }
     })
@@ -902,9 +934,9 @@ unsafe fn win_test<A: Abi>(win: CHandle<A>, flag: *mut c_int) -> c_int {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let win = A::handle_in::<Win>(win).resolve("win")?;
-            let flag_place = argument::place(flag, "flag")?;
+            let flag_output = argument::output(flag, "flag")?;
             let flag = procedures::win_test(win)?;
-            flag_place.put(c_int::from(flag));
+            flag_output.put(c_int::from(flag));
             Ok(())
         }
     })

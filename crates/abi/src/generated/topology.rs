@@ -34,12 +34,12 @@ unsafe fn cart_create<A: Abi>(
             let comm_old = A::handle_in::<Comm>(comm_old).resolve("comm_old")?;
             let refusal = entry::Refusal::new(comm_old, "MPI_Cart_create", entry::refused_by_name);
             let ndims = argument::dimensions(ndims, "ndims")?;
-            let comm_cart_place = HandlePlace::<A>::at(comm_cart, "comm_cart")?;
+            let comm_cart_output = HandleOutput::<A>::at(comm_cart, "comm_cart")?;
             let argument_1 = argument::array(dims, ndims, "dims")?;
             let argument_2 = argument::array(periods, ndims, "periods")?;
             refusal.averted();
             let comm_cart = procedures::cart_create(comm_old, argument_1, argument_2, reorder != 0)?;
-            comm_cart_place.put(comm_cart);
+            comm_cart_output.put(comm_cart);
             Ok(())
         }
     })
@@ -82,13 +82,13 @@ unsafe fn cart_map<A: Abi>(
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let ndims = argument::dimensions(ndims, "ndims")?;
-            let newrank_place = argument::place(newrank, "newrank")?;
+            let newrank_output = argument::output(newrank, "newrank")?;
             let newrank = procedures::cart_map(
                 comm,
                 argument::array(dims, ndims, "dims")?,
                 argument::array(periods, ndims, "periods")?,
             )?;
-            newrank_place.put(A::word_out::<Rank>(newrank));
+            newrank_output.put(A::word_out::<Rank>(newrank));
             Ok(())
         }
     })
@@ -101,9 +101,9 @@ unsafe fn cart_rank<A: Abi>(comm: CHandle<A>, coords: *const c_int, rank: *mut c
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let rank_place = argument::place(rank, "rank")?;
+            let rank_output = argument::output(rank, "rank")?;
             let rank = procedures::cart_rank(comm, argument::array(coords, topology::dimensions(comm)?, "coords")?)?;
-            rank_place.put(A::word_out::<Rank>(rank));
+            rank_output.put(A::word_out::<Rank>(rank));
             Ok(())
         }
     })
@@ -122,11 +122,11 @@ unsafe fn cart_shift<A: Abi>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let rank_source_place = argument::place(rank_source, "rank_source")?;
-            let rank_dest_place = argument::place(rank_dest, "rank_dest")?;
+            let rank_source_output = argument::output(rank_source, "rank_source")?;
+            let rank_dest_output = argument::output(rank_dest, "rank_dest")?;
             let (rank_source, rank_dest) = procedures::cart_shift(comm, direction, disp)?;
-            rank_source_place.put(A::word_out::<Rank>(rank_source));
-            rank_dest_place.put(A::word_out::<Rank>(rank_dest));
+            rank_source_output.put(A::word_out::<Rank>(rank_source));
+            rank_dest_output.put(A::word_out::<Rank>(rank_dest));
             Ok(())
         }
     })
@@ -140,11 +140,11 @@ unsafe fn cart_sub<A: Abi>(comm: CHandle<A>, remain_dims: *const c_int, newcomm:
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "MPI_Cart_sub", entry::refused_by_name);
-            let newcomm_place = HandlePlace::<A>::at(newcomm, "newcomm")?;
+            let newcomm_output = HandleOutput::<A>::at(newcomm, "newcomm")?;
             let argument_1 = argument::array(remain_dims, topology::dimensions(comm)?, "remain_dims")?;
             refusal.averted();
             let newcomm = procedures::cart_sub(comm, argument_1)?;
-            newcomm_place.put(newcomm);
+            newcomm_output.put(newcomm);
             Ok(())
         }
     })
@@ -157,9 +157,9 @@ unsafe fn cartdim_get<A: Abi>(comm: CHandle<A>, ndims: *mut c_int) -> c_int {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let ndims_place = argument::place(ndims, "ndims")?;
+            let ndims_output = argument::output(ndims, "ndims")?;
             let ndims = procedures::cartdim_get(comm)?;
-            ndims_place.put(ndims);
+            ndims_output.put(ndims);
             Ok(())
         }
     })
@@ -191,13 +191,13 @@ unsafe fn dist_graph_neighbors_count<A: Abi>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let indegree_place = argument::place(indegree, "indegree")?;
-            let outdegree_place = argument::place(outdegree, "outdegree")?;
-            let weighted_place = argument::place(weighted, "weighted")?;
+            let indegree_output = argument::output(indegree, "indegree")?;
+            let outdegree_output = argument::output(outdegree, "outdegree")?;
+            let weighted_output = argument::output(weighted, "weighted")?;
             let (indegree, outdegree, weighted) = procedures::dist_graph_neighbors_count(comm)?;
-            indegree_place.put(indegree);
-            outdegree_place.put(outdegree);
-            weighted_place.put(c_int::from(weighted));
+            indegree_output.put(indegree);
+            outdegree_output.put(outdegree);
+            weighted_output.put(c_int::from(weighted));
             Ok(())
         }
     })
@@ -219,7 +219,7 @@ unsafe fn graph_create<A: Abi>(
             let comm_old = A::handle_in::<Comm>(comm_old).resolve("comm_old")?;
             let refusal = entry::Refusal::new(comm_old, "MPI_Graph_create", entry::refused_by_name);
             let nnodes = argument::length(nnodes, "nnodes")?;
-            let comm_graph_place = HandlePlace::<A>::at(comm_graph, "comm_graph")?;
+            let comm_graph_output = HandleOutput::<A>::at(comm_graph, "comm_graph")?;
             let argument_1 = argument::array(index, nnodes, "index")?;
             let argument_2 = argument::array(
                 edges,
@@ -228,7 +228,7 @@ unsafe fn graph_create<A: Abi>(
             )?;
             refusal.averted();
             let comm_graph = procedures::graph_create(comm_old, argument_1, argument_2, reorder != 0)?;
-            comm_graph_place.put(comm_graph);
+            comm_graph_output.put(comm_graph);
             Ok(())
         }
     })
@@ -271,7 +271,7 @@ unsafe fn graph_map<A: Abi>(
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let nnodes = argument::length(nnodes, "nnodes")?;
-            let newrank_place = argument::place(newrank, "newrank")?;
+            let newrank_output = argument::output(newrank, "newrank")?;
             let newrank = procedures::graph_map(
                 comm,
                 argument::array(index, nnodes, "index")?,
@@ -281,7 +281,7 @@ unsafe fn graph_map<A: Abi>(
                     "edges",
                 )?,
             )?;
-            newrank_place.put(A::word_out::<Rank>(newrank));
+            newrank_output.put(A::word_out::<Rank>(newrank));
             Ok(())
         }
     })
@@ -309,9 +309,9 @@ unsafe fn graph_neighbors_count<A: Abi>(comm: CHandle<A>, rank: c_int, nneighbor
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let nneighbors_place = argument::place(nneighbors, "nneighbors")?;
+            let nneighbors_output = argument::output(nneighbors, "nneighbors")?;
             let nneighbors = procedures::graph_neighbors_count(comm, A::word_in::<Rank>(rank))?;
-            nneighbors_place.put(nneighbors);
+            nneighbors_output.put(nneighbors);
             Ok(())
         }
     })
@@ -324,11 +324,11 @@ unsafe fn graphdims_get<A: Abi>(comm: CHandle<A>, nnodes: *mut c_int, nedges: *m
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let nnodes_place = argument::place(nnodes, "nnodes")?;
-            let nedges_place = argument::place(nedges, "nedges")?;
+            let nnodes_output = argument::output(nnodes, "nnodes")?;
+            let nedges_output = argument::output(nedges, "nedges")?;
             let (nnodes, nedges) = procedures::graphdims_get(comm)?;
-            nnodes_place.put(nnodes);
-            nedges_place.put(nedges);
+            nnodes_output.put(nnodes);
+            nedges_output.put(nedges);
             Ok(())
         }
     })
@@ -351,7 +351,7 @@ unsafe fn ineighbor_allgather<A: Abi, N: Number>(
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Neighbor_allgather", entry::refused_immediate);
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             refusal.averted();
             let request = procedures::ineighbor_allgather(
                 A::buffer(sendbuf),
@@ -362,7 +362,7 @@ unsafe fn ineighbor_allgather<A: Abi, N: Number>(
                 A::handle_in::<Datatype>(recvtype),
                 comm,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -386,7 +386,7 @@ unsafe fn ineighbor_allgatherv<A: Abi, N: Number>(
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Neighbor_allgatherv", entry::refused_immediate);
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_4 = argument::counts(recvcounts, topology::indegree(comm)?, "recvcounts")?;
             let argument_5 = argument::counts(displs, topology::indegree(comm)?, "displs")?;
             refusal.averted();
@@ -400,7 +400,7 @@ unsafe fn ineighbor_allgatherv<A: Abi, N: Number>(
                 A::handle_in::<Datatype>(recvtype),
                 comm,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -423,7 +423,7 @@ unsafe fn ineighbor_alltoall<A: Abi, N: Number>(
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Neighbor_alltoall", entry::refused_immediate);
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             refusal.averted();
             let request = procedures::ineighbor_alltoall(
                 A::buffer(sendbuf),
@@ -434,7 +434,7 @@ unsafe fn ineighbor_alltoall<A: Abi, N: Number>(
                 A::handle_in::<Datatype>(recvtype),
                 comm,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -459,7 +459,7 @@ unsafe fn ineighbor_alltoallv<A: Abi, N: Number>(
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Neighbor_alltoallv", entry::refused_immediate);
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_1 = argument::counts(sendcounts, topology::outdegree(comm)?, "sendcounts")?;
             let argument_2 = argument::counts(sdispls, topology::outdegree(comm)?, "sdispls")?;
             let argument_5 = argument::counts(recvcounts, topology::indegree(comm)?, "recvcounts")?;
@@ -476,7 +476,7 @@ unsafe fn ineighbor_alltoallv<A: Abi, N: Number>(
                 A::handle_in::<Datatype>(recvtype),
                 comm,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -501,7 +501,7 @@ unsafe fn ineighbor_alltoallw<A: Abi, N: Number>(
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Neighbor_alltoallw", entry::refused_immediate);
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_1 = argument::counts(sendcounts, topology::outdegree(comm)?, "sendcounts")?;
             let argument_2 = argument::counts(sdispls, topology::outdegree(comm)?, "sdispls")?;
             let argument_3 = &argument::handles::<A, Datatype>(sendtypes, topology::outdegree(comm)?, "sendtypes")?;
@@ -520,7 +520,7 @@ unsafe fn ineighbor_alltoallw<A: Abi, N: Number>(
                 argument_7,
                 comm,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -573,7 +573,7 @@ unsafe fn neighbor_allgather_init<A: Abi, N: Number>(
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Neighbor_allgather", entry::refused_persistent);
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_7 = argument::info::<A>(info, "info")?;
             refusal.averted();
             let request = procedures::neighbor_allgather_init(
@@ -586,7 +586,7 @@ unsafe fn neighbor_allgather_init<A: Abi, N: Number>(
                 comm,
                 argument_7,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -646,7 +646,7 @@ unsafe fn neighbor_allgatherv_init<A: Abi, N: Number>(
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Neighbor_allgatherv", entry::refused_persistent);
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_4 = argument::counts(recvcounts, topology::indegree(comm)?, "recvcounts")?;
             let argument_5 = argument::counts(displs, topology::indegree(comm)?, "displs")?;
             let argument_8 = argument::info::<A>(info, "info")?;
@@ -662,7 +662,7 @@ unsafe fn neighbor_allgatherv_init<A: Abi, N: Number>(
                 comm,
                 argument_8,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -715,7 +715,7 @@ unsafe fn neighbor_alltoall_init<A: Abi, N: Number>(
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Neighbor_alltoall", entry::refused_persistent);
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_7 = argument::info::<A>(info, "info")?;
             refusal.averted();
             let request = procedures::neighbor_alltoall_init(
@@ -728,7 +728,7 @@ unsafe fn neighbor_alltoall_init<A: Abi, N: Number>(
                 comm,
                 argument_7,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -793,7 +793,7 @@ unsafe fn neighbor_alltoallv_init<A: Abi, N: Number>(
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Neighbor_alltoallv", entry::refused_persistent);
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_1 = argument::counts(sendcounts, topology::outdegree(comm)?, "sendcounts")?;
             let argument_2 = argument::counts(sdispls, topology::outdegree(comm)?, "sdispls")?;
             let argument_5 = argument::counts(recvcounts, topology::indegree(comm)?, "recvcounts")?;
@@ -812,7 +812,7 @@ unsafe fn neighbor_alltoallv_init<A: Abi, N: Number>(
                 comm,
                 argument_9,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -879,7 +879,7 @@ unsafe fn neighbor_alltoallw_init<A: Abi, N: Number>(
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Neighbor_alltoallw", entry::refused_persistent);
-            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_1 = argument::counts(sendcounts, topology::outdegree(comm)?, "sendcounts")?;
             let argument_2 = argument::counts(sdispls, topology::outdegree(comm)?, "sdispls")?;
             let argument_3 = &argument::handles::<A, Datatype>(sendtypes, topology::outdegree(comm)?, "sendtypes")?;
@@ -900,7 +900,7 @@ unsafe fn neighbor_alltoallw_init<A: Abi, N: Number>(
                 comm,
                 argument_9,
             )?;
-            request_place.put(request);
+            request_output.put(request);
             Ok(())
         }
     })
@@ -913,9 +913,9 @@ unsafe fn topo_test<A: Abi>(comm: CHandle<A>, status: *mut c_int) -> c_int {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let status_place = argument::place(status, "status")?;
+            let status_output = argument::output(status, "status")?;
             let status = procedures::topo_test(comm)?;
-            status_place.put(A::word_out::<Topology>(status));
+            status_output.put(A::word_out::<Topology>(status));
             Ok(())
         }
     })

@@ -15,8 +15,8 @@ use crate::entry;
 /// As for the C function.
 pub unsafe fn abi_get_version<A: Abi>(abi_major: *mut c_int, abi_minor: *mut c_int) -> c_int {
     entry::any_time::<A>("MPI_Abi_get_version", Scope::Process, || {
-        let major = argument::place(abi_major, "abi_major")?;
-        let minor = argument::place(abi_minor, "abi_minor")?;
+        let major = argument::output(abi_major, "abi_major")?;
+        let minor = argument::output(abi_minor, "abi_minor")?;
         major.put(A::VERSION.0);
         minor.put(A::VERSION.1);
         Ok(())
@@ -34,12 +34,12 @@ pub unsafe fn abi_get_fortran_booleans<A: Abi>(
     is_set: *mut c_int,
 ) -> c_int {
     entry::any_time::<A>("MPI_Abi_get_fortran_booleans", Scope::Process, || {
-        argument::place(logical_true, "logical_true")?;
-        argument::place(logical_false, "logical_false")?;
-        let place = argument::place(is_set, "is_set")?;
+        argument::output(logical_true, "logical_true")?;
+        argument::output(logical_false, "logical_false")?;
+        let output = argument::output(is_set, "is_set")?;
         // SAFETY: the caller has room for two logicals of that size there.
         let set = unsafe { procedures::abi_get_fortran_booleans(logical_size, logical_true, logical_false)? };
-        place.put(c_int::from(set));
+        output.put(c_int::from(set));
         Ok(())
     })
 }
@@ -54,8 +54,8 @@ pub unsafe fn abi_set_fortran_booleans<A: Abi>(
     logical_false: *mut c_void,
 ) -> c_int {
     entry::any_time::<A>("MPI_Abi_set_fortran_booleans", Scope::Process, || {
-        argument::place(logical_true, "logical_true")?;
-        argument::place(logical_false, "logical_false")?;
+        argument::output(logical_true, "logical_true")?;
+        argument::output(logical_false, "logical_false")?;
         // SAFETY: the caller gives the addresses of two logicals of that size.
         unsafe { procedures::abi_set_fortran_booleans(logical_size, logical_true, logical_false) }
     })

@@ -43,11 +43,11 @@ unsafe fn copy_fn<A: Abi, T: Predefined>(address: *const c_void, through: &Arc<T
         let mut flag = 0;
         let keyval = A::word_out::<Keyval>(keyval);
         let object = A::handle_out(object);
-        let (new_place, flag_place) = (&raw mut new, &raw mut flag);
+        let (new_output, flag_output) = (&raw mut new, &raw mut flag);
         // SAFETY: the program promised that its function can be called so, or the library that it uses that its own can.
         let code = unsafe {
             match through.function(0) {
-                None => function(object, keyval, extra, value, new_place, flag_place),
+                None => function(object, keyval, extra, value, new_output, flag_output),
                 Some(proxy) => {
                     let call: CopyProxy = callback::of(proxy);
                     let function = function as *const c_void;
@@ -58,8 +58,8 @@ unsafe fn copy_fn<A: Abi, T: Predefined>(address: *const c_void, through: &Arc<T
                         extra,
                         POINTER,
                         value,
-                        new_place,
-                        flag_place,
+                        new_output,
+                        flag_output,
                     )
                 }
             }
@@ -111,7 +111,7 @@ pub unsafe fn comm_create_keyval<A: Abi>(
     extra_state: *mut c_void,
 ) -> c_int {
     entry::enter::<A>("MPI_Comm_create_keyval", Scope::Process, || {
-        let place = argument::place(comm_keyval, "comm_keyval")?;
+        let output = argument::output(comm_keyval, "comm_keyval")?;
         let through = Arc::default();
         // SAFETY: the caller's promise.
         let (copy, delete) = unsafe {
@@ -121,7 +121,7 @@ pub unsafe fn comm_create_keyval<A: Abi>(
             )
         };
         let keyval = procedures::comm_create_keyval(copy, delete, extra_state)?;
-        place.put(A::word_out::<Keyval>(keyval));
+        output.put(A::word_out::<Keyval>(keyval));
         mpich::made::<A>(A::word_out::<Keyval>(keyval), &through);
         Ok(())
     })
@@ -154,7 +154,7 @@ pub unsafe fn type_create_keyval<A: Abi>(
     extra_state: *mut c_void,
 ) -> c_int {
     entry::enter::<A>("MPI_Type_create_keyval", Scope::Process, || {
-        let place = argument::place(type_keyval, "type_keyval")?;
+        let output = argument::output(type_keyval, "type_keyval")?;
         let through = Arc::default();
         // SAFETY: the caller's promise.
         let (copy, delete) = unsafe {
@@ -164,7 +164,7 @@ pub unsafe fn type_create_keyval<A: Abi>(
             )
         };
         let keyval = procedures::type_create_keyval(copy, delete, extra_state)?;
-        place.put(A::word_out::<Keyval>(keyval));
+        output.put(A::word_out::<Keyval>(keyval));
         mpich::made::<A>(A::word_out::<Keyval>(keyval), &through);
         Ok(())
     })
@@ -213,14 +213,14 @@ pub unsafe fn comm_get_attr<A: Abi>(
 ) -> c_int {
     entry::enter::<A>("MPI_Comm_get_attr", entry::on_comm::<A>(comm), || {
         let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-        let place = argument::place(attribute_val.cast::<*mut c_void>(), "attribute_val")?;
-        let flag = argument::place(flag, "flag")?;
+        let output = argument::output(attribute_val.cast::<*mut c_void>(), "attribute_val")?;
+        let flag = argument::output(flag, "flag")?;
         let keyval = A::word_in::<Keyval>(comm_keyval);
         let value = procedures::comm_get_attr(comm, keyval)?;
         flag.put(c_int::from(value.is_some()));
         match value {
-            Some(Value::Pointer(pointer)) => place.put(pointer),
-            Some(Value::Integer(integer)) => place.put(address_of::<A>(keyval, integer)),
+            Some(Value::Pointer(pointer)) => output.put(pointer),
+            Some(Value::Integer(integer)) => output.put(address_of::<A>(keyval, integer)),
             None => {}
         }
         Ok(())
@@ -248,12 +248,12 @@ pub unsafe fn type_get_attr<A: Abi>(
 ) -> c_int {
     entry::enter::<A>("MPI_Type_get_attr", Scope::Process, || {
         let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
-        let place = argument::place(attribute_val.cast::<*mut c_void>(), "attribute_val")?;
-        let flag = argument::place(flag, "flag")?;
+        let output = argument::output(attribute_val.cast::<*mut c_void>(), "attribute_val")?;
+        let flag = argument::output(flag, "flag")?;
         let value = procedures::type_get_attr(datatype, A::word_in::<Keyval>(type_keyval))?;
         flag.put(c_int::from(value.is_some()));
         if let Some(value) = value {
-            place.put(value);
+            output.put(value);
         }
         Ok(())
     })
@@ -294,7 +294,7 @@ pub unsafe fn win_create_keyval<A: Abi>(
     extra_state: *mut c_void,
 ) -> c_int {
     entry::enter::<A>("MPI_Win_create_keyval", Scope::Process, || {
-        let place = argument::place(win_keyval, "win_keyval")?;
+        let output = argument::output(win_keyval, "win_keyval")?;
         let through = Arc::default();
         // SAFETY: the caller's promise.
         let (copy, delete) = unsafe {
@@ -304,7 +304,7 @@ pub unsafe fn win_create_keyval<A: Abi>(
             )
         };
         let keyval = procedures::win_create_keyval(copy, delete, extra_state)?;
-        place.put(A::word_out::<Keyval>(keyval));
+        output.put(A::word_out::<Keyval>(keyval));
         mpich::made::<A>(A::word_out::<Keyval>(keyval), &through);
         Ok(())
     })
@@ -333,19 +333,19 @@ pub unsafe fn win_get_attr<A: Abi>(
 ) -> c_int {
     entry::enter::<A>("MPI_Win_get_attr", entry::on_win::<A>(win), || {
         let win = A::handle_in::<Win>(win).resolve("win")?;
-        let place = argument::place(attribute_val.cast::<*mut c_void>(), "attribute_val")?;
-        let flag = argument::place(flag, "flag")?;
+        let output = argument::output(attribute_val.cast::<*mut c_void>(), "attribute_val")?;
+        let flag = argument::output(flag, "flag")?;
         let value = procedures::win_get_attr(win, A::word_in::<Keyval>(win_keyval))?;
         flag.put(c_int::from(value.is_some()));
         let words = win.words(A::INDEX);
         match value {
-            Some(win::Value::Pointer(pointer)) => place.put(pointer),
-            Some(win::Value::Size(size)) => place.put(words.size(size).cast()),
-            Some(win::Value::Unit(unit)) => place.put(words.integer(0, unit).cast()),
+            Some(win::Value::Pointer(pointer)) => output.put(pointer),
+            Some(win::Value::Size(size)) => output.put(words.size(size).cast()),
+            Some(win::Value::Unit(unit)) => output.put(words.integer(0, unit).cast()),
             Some(win::Value::Flavor(flavor)) => {
-                place.put(words.integer(1, A::word_out::<WinFlavor>(flavor)).cast());
+                output.put(words.integer(1, A::word_out::<WinFlavor>(flavor)).cast());
             }
-            Some(win::Value::Model(model)) => place.put(words.integer(2, A::word_out::<WinModel>(model)).cast()),
+            Some(win::Value::Model(model)) => output.put(words.integer(2, A::word_out::<WinModel>(model)).cast()),
             None => {}
         }
         Ok(())

@@ -25,10 +25,10 @@ pub unsafe fn type_get_envelope<A: Abi>(
 ) -> c_int {
     entry::enter::<A>("MPI_Type_get_envelope", Scope::Process, || {
         let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
-        let num_integers = argument::place(num_integers, "num_integers")?;
-        let num_addresses = argument::place(num_addresses, "num_addresses")?;
-        let num_datatypes = argument::place(num_datatypes, "num_datatypes")?;
-        let combiner = argument::place(combiner, "combiner")?;
+        let num_integers = argument::output(num_integers, "num_integers")?;
+        let num_addresses = argument::output(num_addresses, "num_addresses")?;
+        let num_datatypes = argument::output(num_datatypes, "num_datatypes")?;
+        let combiner = argument::output(combiner, "combiner")?;
         let (integers, addresses, _large_counts, datatypes, how) = procedures::type_get_envelope(datatype)?;
         num_integers.put(c_int::narrow(integers));
         num_addresses.put(c_int::narrow(addresses));
@@ -52,11 +52,11 @@ pub unsafe fn type_get_envelope_c<A: Abi>(
 ) -> c_int {
     entry::enter::<A>("MPI_Type_get_envelope_c", Scope::Process, || {
         let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
-        let num_integers = argument::place(num_integers, "num_integers")?;
-        let num_addresses = argument::place(num_addresses, "num_addresses")?;
-        let num_large_counts = argument::place(num_large_counts, "num_large_counts")?;
-        let num_datatypes = argument::place(num_datatypes, "num_datatypes")?;
-        let combiner = argument::place(combiner, "combiner")?;
+        let num_integers = argument::output(num_integers, "num_integers")?;
+        let num_addresses = argument::output(num_addresses, "num_addresses")?;
+        let num_large_counts = argument::output(num_large_counts, "num_large_counts")?;
+        let num_datatypes = argument::output(num_datatypes, "num_datatypes")?;
+        let combiner = argument::output(combiner, "combiner")?;
         let (integers, addresses, large_counts, datatypes, how) = procedures::type_get_envelope(datatype)?;
         num_integers.put(integers);
         num_addresses.put(addresses);
@@ -197,9 +197,9 @@ fn bound<A: Abi>(
 ) -> c_int {
     entry::enter::<A>(name, Scope::Process, || {
         let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
-        let place = argument::place(result, argument)?;
+        let output = argument::output(result, argument)?;
         let (lower, extent) = procedures::type_get_extent(datatype)?;
-        place.put(part(lower, extent));
+        output.put(part(lower, extent));
         Ok(())
     })
 }

@@ -30,9 +30,9 @@ pub unsafe fn init_thread<A: Abi>(
     provided: *mut c_int,
 ) -> c_int {
     entry::any_time::<A>("MPI_Init_thread", entry::Scope::Process, || {
-        let place = argument::place(provided, "provided")?;
+        let output = argument::output(provided, "provided")?;
         let provided = procedures::init_thread(A::word_in::<ThreadLevel>(required))?;
-        place.put(A::word_out::<ThreadLevel>(provided));
+        output.put(A::word_out::<ThreadLevel>(provided));
         Ok(())
     })
 }
@@ -57,7 +57,7 @@ pub unsafe fn abort<A: Abi>(comm: CHandle<A>, errorcode: c_int) -> c_int {
 pub unsafe fn get_library_version<A: Abi>(version: *mut c_char, resultlen: *mut c_int) -> c_int {
     entry::any_time::<A>("MPI_Get_library_version", entry::Scope::Process, || {
         let text = argument::Text::at(version, A::MAX_LIBRARY_VERSION_STRING, "version")?;
-        let length = argument::place(resultlen, "resultlen")?;
+        let length = argument::output(resultlen, "resultlen")?;
         length.put(text.put(format!("{}{}", A::VERSION_PREFIX, procedures::get_library_version()?)));
         Ok(())
     })

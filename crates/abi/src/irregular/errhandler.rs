@@ -13,7 +13,7 @@ use isthmus_mpi::win::Win;
 
 use super::callback;
 use crate::abi::{Abi, ErrorCode, Predefined};
-use crate::argument::{self, HandlePlace};
+use crate::argument::{self, HandleOutput};
 use crate::entry::{self, CHandle};
 use crate::mpich::{self, ErrorProxy, Through};
 
@@ -60,12 +60,12 @@ unsafe fn create<A: Abi, H: 'static>(
     make: fn(ErrorFn) -> Result<Handle<Errhandler>>,
 ) -> c_int {
     entry::any_time::<A>(name, Scope::Process, || {
-        let place = argument::place(errhandler, "errhandler")?;
+        let output = argument::output(errhandler, "errhandler")?;
         let through = Arc::default();
         let as_said = (kind, Arc::clone(&through));
         // SAFETY: the caller's promise.
         let made = A::handle_out(make(unsafe { error_fn::<A, H>(function, argument, theirs, as_said)? })?);
-        place.put(made);
+        output.put(made);
         mpich::made::<A>(A::to_int(made), &through);
         Ok(())
     })
@@ -195,8 +195,8 @@ pub unsafe fn file_set_errhandler<A: Abi>(file: *mut c_void, errhandler: CHandle
 /// As for the C function.
 pub unsafe fn file_get_errhandler<A: Abi>(file: *mut c_void, errhandler: *mut CHandle<A>) -> c_int {
     entry::enter::<A>("MPI_File_get_errhandler", entry::on_file::<A>(file), || {
-        let place = HandlePlace::<A>::at(errhandler, "errhandler")?;
-        place.put(procedures::file_get_errhandler(A::file_in(file))?);
+        let output = HandleOutput::<A>::at(errhandler, "errhandler")?;
+        output.put(procedures::file_get_errhandler(A::file_in(file))?);
         Ok(())
     })
 }

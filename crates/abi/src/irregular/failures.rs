@@ -16,11 +16,11 @@ use crate::entry::{self, CHandle};
 #[inline(always)] // So that the procedure stays on the stack, where reports find its name.
 pub unsafe fn mpix_comm_agree<A: Abi>(comm: CHandle<A>, flag: *mut c_int) -> c_int {
     entry::enter::<A>("MPIX_Comm_agree", entry::on_comm::<A>(comm), || {
-        let place = argument::place(flag, "flag")?;
+        let output = argument::output(flag, "flag")?;
         let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-        let (agreed, unacknowledged) = procedures::mpix_comm_agree(comm, place.get())?;
+        let (agreed, unacknowledged) = procedures::mpix_comm_agree(comm, output.get())?;
         // Everybody has the same, even where the call fails.
-        place.put(agreed);
+        output.put(agreed);
         if unacknowledged {
             return Err(fail!(
                 ProcFailed,

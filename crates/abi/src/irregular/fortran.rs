@@ -18,7 +18,7 @@ unsafe fn copy<A: Abi>(name: &'static str, from: *const c_void, to: *mut c_void)
         if to.addr() <= A::STATUS_IGNORE {
             return Err(fail!(Arg, "there is no status for the result"));
         }
-        let to = argument::place(to.cast::<CStatus<A>>(), "the converted status")?;
+        let to = argument::output(to.cast::<CStatus<A>>(), "the converted status")?;
         // SAFETY: the caller gave the address of a status in one of its forms.
         to.put(unsafe { from.cast::<CStatus<A>>().read_unaligned() });
         Ok(()) as Result<()>

@@ -11,7 +11,7 @@ use isthmus_mpi::procedures;
 use isthmus_mpi::session::Session;
 
 use crate::abi::Abi;
-use crate::argument::{self, HandlePlace, Text};
+use crate::argument::{self, HandleOutput, Text};
 use crate::entry::{self, CHandle};
 
 /// `MPI_Info_get`: at most `valuelen` characters, and a zero after them.
@@ -31,7 +31,7 @@ pub unsafe fn info_get<A: Abi>(
         let key = unsafe { argument::string(key, "key")? };
         let room = argument::length(valuelen, "valuelen")? + 1;
         let value = Text::at(value, room, "value")?;
-        let flag = argument::place(flag, "flag")?;
+        let flag = argument::output(flag, "flag")?;
         let (text, found) = procedures::info_get(info, key, valuelen)?;
         flag.put(c_int::from(found));
         if found {
@@ -55,8 +55,8 @@ pub unsafe fn info_get_valuelen<A: Abi>(
         let info = A::handle_in::<Info>(info).resolve("info")?;
         // SAFETY: the caller's promise.
         let key = unsafe { argument::string(key, "key")? };
-        let valuelen = argument::place(valuelen, "valuelen")?;
-        let flag = argument::place(flag, "flag")?;
+        let valuelen = argument::output(valuelen, "valuelen")?;
+        let flag = argument::output(flag, "flag")?;
         let (length, found) = procedures::info_get_valuelen(info, key)?;
         flag.put(c_int::from(found));
         if found {
@@ -81,7 +81,7 @@ pub unsafe fn info_get_string<A: Abi>(
         let info = A::handle_in::<Info>(info).resolve("info")?;
         // SAFETY: the caller's promise.
         let key = unsafe { argument::string(key, "key")? };
-        let flag = argument::place(flag, "flag")?;
+        let flag = argument::output(flag, "flag")?;
         let found = procedures::info_get_string(info, key)?;
         flag.put(c_int::from(found.is_some()));
         match found {
@@ -99,7 +99,7 @@ fn sized(
     value_name: &str,
     room_name: &str,
 ) -> Result<()> {
-    let room = argument::place(room, room_name)?;
+    let room = argument::output(room, room_name)?;
     match argument::length(room.get(), room_name)? {
         0 => {}
         most => {
@@ -136,7 +136,7 @@ pub unsafe fn session_get_nth_pset<A: Abi>(
 #[inline(always)] // As for MPIX_Comm_agree.
 pub unsafe fn info_create_env<A: Abi>(argc: c_int, argv: *mut *mut c_char, info: *mut CHandle<A>) -> c_int {
     entry::any_time::<A>("MPI_Info_create_env", Scope::Process, || {
-        let place = HandlePlace::<A>::at(info, "info")?;
+        let output = HandleOutput::<A>::at(info, "info")?;
         let count = usize::try_from(argc).map_err(|_| fail!(Arg, "argc={argc} is negative"))?;
         let count = if argv.is_null() { 0 } else { count };
         // SAFETY: the caller gives the arguments of its program: so many strings.
@@ -147,7 +147,7 @@ pub unsafe fn info_create_env<A: Abi>(argc: c_int, argv: *mut *mut c_char, info:
             .map(|argument| unsafe { CStr::from_ptr(*argument) })
             .collect();
         let made: Handle<Info> = procedures::info_create_env(&arguments)?;
-        place.put(made);
+        output.put(made);
         Ok(())
     })
 }

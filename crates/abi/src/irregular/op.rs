@@ -26,7 +26,7 @@ const MOST: i64 = c_int::MAX as i64;
 #[inline(always)] // As for MPIX_Comm_agree.
 pub unsafe fn op_create<A: Abi, N: Number>(user_fn: *const c_void, commute: c_int, op: *mut CHandle<A>) -> c_int {
     entry::enter::<A>("MPI_Op_create", Scope::Process, || {
-        let place = argument::place(op, "op")?;
+        let output = argument::output(op, "op")?;
         // SAFETY: the program gives the address of such a function.
         let function: CUser<A, N> = unsafe { callback::function(user_fn, "user_fn")? };
         let through = Arc::<Through>::default();
@@ -53,7 +53,7 @@ pub unsafe fn op_create<A: Abi, N: Number>(user_fn: *const c_void, commute: c_in
             }
         });
         let made = A::handle_out(procedures::op_create(user, commute != 0)?);
-        place.put(made);
+        output.put(made);
         mpich::made::<A>(A::to_int(made), &through);
         Ok(())
     })

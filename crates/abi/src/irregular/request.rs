@@ -39,12 +39,12 @@ pub unsafe fn grequest_start<A: Abi>(
     request: *mut CHandle<A>,
 ) -> c_int {
     entry::enter::<A>("MPI_Grequest_start", Scope::Process, || {
-        let place = argument::place(request, "request")?;
+        let output = argument::output(request, "request")?;
         let through = Arc::default();
         // SAFETY: the caller's promise.
         let functions = unsafe { functions::<A>(query_fn, free_fn, cancel_fn, &through)? };
         let made = A::handle_out(procedures::grequest_start(Arc::new(functions), extra_state)?);
-        place.put(made);
+        output.put(made);
         mpich::made::<A>(A::to_int(made), &through);
         Ok(())
     })

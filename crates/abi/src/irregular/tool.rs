@@ -32,36 +32,36 @@ pub(super) fn answer<A: Abi>(result: Result<()>) -> c_int {
     }
 }
 
-/// Give a result whose place must be there.
+/// Give a result whose argument must not be null.
 ///
 /// # Safety
-/// `place` is null or writable.
-pub(super) unsafe fn put<T>(place: *mut T, value: impl FnOnce() -> Result<T>) -> Result<()> {
+/// `output` is null or writable.
+pub(super) unsafe fn put<T>(output: *mut T, value: impl FnOnce() -> Result<T>) -> Result<()> {
     tool::check()?;
-    if place.is_null() {
+    if output.is_null() {
         return Err(Failure::Invalid);
     }
     // SAFETY: not null, and the caller keeps it writable.
-    unsafe { place.write(value()?) };
+    unsafe { output.write(value()?) };
     Ok(())
 }
 
-/// Give a result that is wanted only if its place is there.
+/// Give a result that is wanted only if its argument is not null.
 ///
 /// # Safety
-/// `place` is null or writable.
-pub(super) unsafe fn tell<T>(place: *mut T, value: T) {
-    if !place.is_null() {
+/// `output` is null or writable.
+pub(super) unsafe fn tell<T>(output: *mut T, value: T) {
+    if !output.is_null() {
         // SAFETY: not null, and the caller keeps it writable.
-        unsafe { place.write(value) }
+        unsafe { output.write(value) }
     }
 }
 
 /// Give as much of a string as there is room for, and how much there would be (MPI-5.0 §15.3.3).
 ///
 /// # Safety
-/// `length` is null or writable, and `place` is null or has room for so many bytes.
-pub(super) unsafe fn text(place: *mut c_char, length: *mut c_int, value: &str) {
+/// `length` is null or writable, and `output` is null or has room for so many bytes.
+pub(super) unsafe fn text(output: *mut c_char, length: *mut c_int, value: &str) {
     if length.is_null() {
         return;
     }
@@ -69,10 +69,10 @@ pub(super) unsafe fn text(place: *mut c_char, length: *mut c_int, value: &str) {
     unsafe {
         let room = length.read();
         length.write(value.len() as c_int + 1);
-        if !place.is_null() && room > 0 {
+        if !output.is_null() && room > 0 {
             let kept = value.len().min(room as usize - 1);
-            std::ptr::copy_nonoverlapping(value.as_ptr(), place.cast(), kept);
-            place.add(kept).write(0);
+            std::ptr::copy_nonoverlapping(value.as_ptr(), output.cast(), kept);
+            output.add(kept).write(0);
         }
     }
 }
@@ -150,19 +150,19 @@ pub(super) fn pointer(id: Id) -> *mut c_void {
     std::ptr::without_provenance_mut(id)
 }
 
-/// Free what the handle at `place` names, and make it null.
+/// Free what the handle at `output` names, and make it null.
 ///
 /// # Safety
-/// `place` is null or the address of a handle.
-unsafe fn release(place: *mut *mut c_void, free: impl FnOnce(Id) -> Result<()>) -> Result<()> {
+/// `output` is null or the address of a handle.
+unsafe fn release(output: *mut *mut c_void, free: impl FnOnce(Id) -> Result<()>) -> Result<()> {
     tool::check()?;
-    if place.is_null() {
+    if output.is_null() {
         return Err(Failure::Invalid);
     }
     // SAFETY: not null; the rest is the caller's promise.
     unsafe {
-        free(id(place.read()))?;
-        place.write(std::ptr::null_mut());
+        free(id(output.read()))?;
+        output.write(std::ptr::null_mut());
     }
     Ok(())
 }

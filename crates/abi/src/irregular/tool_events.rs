@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_int, c_void};
 
 use isthmus_mpi::info::{self, Info};
-use isthmus_mpi::tool::events::{self, Callback, Dropped, ELEMENTS, Freed, Told};
+use isthmus_mpi::tool::events::{self, Callback, DroppedCallback, ELEMENTS, EventCallback, FreedCallback};
 use isthmus_mpi::tool::{self, Failure, Result};
 
 use super::tool::{NO_OBJECT, TUNER_BASIC, VALUE, answer, id, list, pointer, put, tell, text};
@@ -27,13 +27,13 @@ fn hints<A: Abi>(info: A::Handle) -> Result<()> {
 /// Give hints in use, of which there are none, if they are wanted and `known` is what they are of.
 ///
 /// # Safety
-/// `place` is null or writable.
-unsafe fn no_hints<A: Abi>(place: *mut A::Handle, known: impl FnOnce() -> Result<()>) -> Result<()> {
+/// `output` is null or writable.
+unsafe fn no_hints<A: Abi>(output: *mut A::Handle, known: impl FnOnce() -> Result<()>) -> Result<()> {
     known()?;
-    if !place.is_null() {
+    if !output.is_null() {
         let made = info::info_create().map_err(|_| Failure::Memory)?;
         // SAFETY: not null, and the caller keeps it writable.
-        unsafe { place.write(A::handle_out(made)) };
+        unsafe { output.write(A::handle_out(made)) };
     }
     Ok(())
 }
@@ -42,13 +42,13 @@ unsafe fn no_hints<A: Abi>(place: *mut A::Handle, known: impl FnOnce() -> Result
 ///
 /// # Safety
 /// As for [`no_hints`].
-unsafe fn wanted_hints<A: Abi>(place: *mut A::Handle, known: impl FnOnce() -> Result<()>) -> Result<()> {
+unsafe fn wanted_hints<A: Abi>(output: *mut A::Handle, known: impl FnOnce() -> Result<()>) -> Result<()> {
     tool::check()?;
-    if place.is_null() {
+    if output.is_null() {
         return Err(Failure::Invalid);
     }
     // SAFETY: the caller's promise.
-    unsafe { no_hints::<A>(place, known) }
+    unsafe { no_hints::<A>(output, known) }
 }
 
 /// A program's function of type `F`, and what it is to be called with; `None` if it is null.
@@ -191,7 +191,7 @@ pub unsafe fn t_event_handle_free<A: Abi>(
     free_cb_function: *const c_void,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    let freed = unsafe { callback::<A, Freed>(free_cb_function, 0, user_data) };
+    let freed = unsafe { callback::<A, FreedCallback>(free_cb_function, 0, user_data) };
     answer::<A>(events::event_handle_free(id(event_registration), freed))
 }
 
@@ -224,7 +224,7 @@ pub unsafe fn t_event_register_callback<A: Abi>(
     event_cb_function: *const c_void,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    let told = unsafe { callback::<A, Told>(event_cb_function, cb_safety, user_data) };
+    let told = unsafe { callback::<A, EventCallback>(event_cb_function, cb_safety, user_data) };
     let safety = A::word_in::<CallbackSafety>(cb_safety);
     answer::<A>(hints::<A>(info).and_then(|()| events::event_register_callback(id(event_registration), safety, told)))
 }
@@ -265,7 +265,7 @@ pub unsafe fn t_event_set_dropped_handler<A: Abi>(
     dropped_cb_function: *const c_void,
 ) -> c_int {
     // SAFETY: null, or a function of this type by the caller's promise; a pointer either way.
-    let dropped: Option<Dropped> = unsafe { std::mem::transmute(dropped_cb_function) };
+    let dropped: Option<DroppedCallback> = unsafe { std::mem::transmute(dropped_cb_function) };
     answer::<A>(events::event_set_dropped_handler(id(event_registration), dropped))
 }
 

@@ -8,7 +8,7 @@ use isthmus_mpi::topology::Weights;
 use isthmus_mpi::{fail, procedures};
 
 use crate::abi::Abi;
-use crate::argument::{self, HandlePlace};
+use crate::argument::{self, HandleOutput};
 use crate::entry::{self, CHandle};
 
 /// The length of an array.
@@ -66,8 +66,8 @@ pub unsafe fn dist_graph_create<A: Abi>(
             let n = degree(n, "n")?;
             let degrees = argument::array(degrees, n, "degrees")?;
             let edges = degrees.iter().map(|degree| (*degree).max(0) as usize).sum();
-            let place = HandlePlace::<A>::at(comm_dist_graph, "comm_dist_graph")?;
-            place.put(procedures::dist_graph_create(
+            let output = HandleOutput::<A>::at(comm_dist_graph, "comm_dist_graph")?;
+            output.put(procedures::dist_graph_create(
                 comm_old,
                 argument::array(sources, n, "sources")?,
                 degrees,
@@ -105,8 +105,8 @@ pub unsafe fn dist_graph_create_adjacent<A: Abi>(
             let comm_old = A::handle_in::<Comm>(comm_old).resolve("comm_old")?;
             let indegree = degree(indegree, "indegree")?;
             let outdegree = degree(outdegree, "outdegree")?;
-            let place = HandlePlace::<A>::at(comm_dist_graph, "comm_dist_graph")?;
-            place.put(procedures::dist_graph_create_adjacent(
+            let output = HandleOutput::<A>::at(comm_dist_graph, "comm_dist_graph")?;
+            output.put(procedures::dist_graph_create_adjacent(
                 comm_old,
                 argument::array(sources, indegree, "sources")?,
                 weights::<A>(sourceweights, indegree, "sourceweights")?,

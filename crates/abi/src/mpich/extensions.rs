@@ -27,7 +27,7 @@ extern "C-unwind" fn query_gpu_support() -> c_int {
 #[unsafe(export_name = "isthmus_mpich_MPIX_GPU_query_support")]
 extern "C-unwind" fn gpu_query_support(_gpu_type: c_int, is_supported: *mut c_int) -> c_int {
     entry::any_time::<A>("MPIX_GPU_query_support", Scope::Process, || {
-        argument::place(is_supported, "is_supported")?.put(0);
+        argument::output(is_supported, "is_supported")?.put(0);
         Ok(())
     })
 }
@@ -88,10 +88,10 @@ unsafe extern "C-unwind" fn grequest_start(
     request: *mut CHandle<A>,
 ) -> c_int {
     entry::enter::<A>("MPIX_Grequest_start", Scope::Process, || {
-        let place = argument::place(request, "request")?;
+        let output = argument::output(request, "request")?;
         // SAFETY: the program gives the addresses of such functions.
         let functions = unsafe { functions([query_fn, free_fn, cancel_fn, poll_fn, wait_fn])? };
-        place.put(A::handle_out(procedures::grequest_start(functions, extra_state)?));
+        output.put(A::handle_out(procedures::grequest_start(functions, extra_state)?));
         Ok(())
     })
 }
@@ -109,12 +109,12 @@ unsafe extern "C-unwind" fn grequest_class_create(
     greq_class: *mut c_int,
 ) -> c_int {
     entry::enter::<A>("MPIX_Grequest_class_create", Scope::Process, || {
-        let place = argument::place(greq_class, "greq_class")?;
+        let output = argument::output(greq_class, "greq_class")?;
         // SAFETY: the program gives the addresses of such functions.
         let functions = unsafe { functions([query_fn, free_fn, cancel_fn, poll_fn, wait_fn])? };
         let mut classes = CLASSES.write().unwrap_or_else(PoisonError::into_inner);
         classes.push(functions);
-        place.put(c_int::try_from(classes.len()).map_err(|_| fail!(Other, "there are too many classes of requests"))?);
+        output.put(c_int::try_from(classes.len()).map_err(|_| fail!(Other, "there are too many classes of requests"))?);
         Ok(())
     })
 }
@@ -126,7 +126,7 @@ extern "C-unwind" fn grequest_class_allocate(
     request: *mut CHandle<A>,
 ) -> c_int {
     entry::enter::<A>("MPIX_Grequest_class_allocate", Scope::Process, || {
-        let place = argument::place(request, "request")?;
+        let output = argument::output(request, "request")?;
         let functions = {
             let classes = CLASSES.read().unwrap_or_else(PoisonError::into_inner);
             let at = usize::try_from(greq_class)
@@ -140,7 +140,7 @@ extern "C-unwind" fn grequest_class_allocate(
                 "greq_class={greq_class} is none that MPIX_Grequest_class_create has made"
             )
         })?;
-        place.put(A::handle_out(procedures::grequest_start(functions, extra_state)?));
+        output.put(A::handle_out(procedures::grequest_start(functions, extra_state)?));
         Ok(())
     })
 }
@@ -167,12 +167,12 @@ extern "C-unwind" fn type_iov_len(
             -1 => i64::MAX,
             bytes => argument::count(bytes, "max_iov_bytes")?,
         };
-        let runs_place = argument::place(iov_len, "iov_len")?;
+        let runs_output = argument::output(iov_len, "iov_len")?;
         let (runs, bytes) = procedures::type_iov_len(datatype, most)?;
-        runs_place.put(runs);
+        runs_output.put(runs);
         // May be null, as in MPICH.
-        if let Ok(place) = argument::place(actual_iov_bytes, "actual_iov_bytes") {
-            place.put(bytes);
+        if let Ok(output) = argument::output(actual_iov_bytes, "actual_iov_bytes") {
+            output.put(bytes);
         }
         Ok(())
     })
@@ -190,12 +190,12 @@ unsafe extern "C-unwind" fn type_iov(
         let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
         let first = argument::count(iov_offset, "iov_offset")?;
         let most = argument::count(max_iov_len, "max_iov_len")?;
-        let place = argument::place(actual_iov_len, "actual_iov_len")?;
+        let output = argument::output(actual_iov_len, "actual_iov_len")?;
         if most > 0 && iov.is_null() {
             return Err(fail!(Arg, "iov is a null pointer"));
         }
         let mut next = iov;
-        place.put(procedures::type_iov(datatype, first, most, |base, length| {
+        output.put(procedures::type_iov(datatype, first, most, |base, length| {
             let run = Iov {
                 base: base as isize,
                 length: length as isize,

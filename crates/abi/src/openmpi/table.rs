@@ -12,8 +12,8 @@ use std::sync::{Mutex, PoisonError};
 use crate::generated::constants::OPENMPI_HANDLES;
 
 /// Places of the table: no more than a quarter is used.
-const PLACES: usize = 512;
-const _: () = assert!(PLACES.is_power_of_two() && OPENMPI_HANDLES * 4 <= PLACES);
+const SLOTS: usize = 512;
+const _: () = assert!(SLOTS.is_power_of_two() && OPENMPI_HANDLES * 4 <= SLOTS);
 
 /// Canonical values of predefined handles are smaller.
 const CANONICAL: usize = 0x300;
@@ -21,26 +21,26 @@ const CANONICAL: usize = 0x300;
 /// 2^64 divided by the golden ratio: neighbouring objects come far apart (Knuth, The Art of Computer Programming, volume 3, §6.4).
 const MULTIPLIER: usize = 0x9e37_79b9_7f4a_7c15;
 
-static ADDRESSES: [AtomicUsize; PLACES] = [const { AtomicUsize::new(0) }; PLACES];
-static HANDLES: [AtomicU32; PLACES] = [const { AtomicU32::new(0) }; PLACES];
+static ADDRESSES: [AtomicUsize; SLOTS] = [const { AtomicUsize::new(0) }; SLOTS];
+static HANDLES: [AtomicU32; SLOTS] = [const { AtomicU32::new(0) }; SLOTS];
 static BY_HANDLE: [AtomicUsize; CANONICAL] = [const { AtomicUsize::new(0) }; CANONICAL];
 
 #[inline(always)]
-fn first_place(address: usize) -> usize {
-    address.wrapping_mul(MULTIPLIER) >> (usize::BITS - PLACES.trailing_zeros())
+fn first_slot(address: usize) -> usize {
+    address.wrapping_mul(MULTIPLIER) >> (usize::BITS - SLOTS.trailing_zeros())
 }
 
 /// The canonical handle that this is the address of.
 #[inline(always)]
 pub fn find(address: usize) -> Option<u32> {
-    let mut place = first_place(address);
+    let mut slot = first_slot(address);
     loop {
         // SYNC: predefined-handle
-        match ADDRESSES[place].load(Ordering::Acquire) {
+        match ADDRESSES[slot].load(Ordering::Acquire) {
             // Free places are 0, too: so null is looked for after them.
             0 => return None,
-            found if found == address => return Some(HANDLES[place].load(Ordering::Relaxed)),
-            _ => place = (place + 1) % PLACES,
+            found if found == address => return Some(HANDLES[slot].load(Ordering::Relaxed)),
+            _ => slot = (slot + 1) % SLOTS,
         }
     }
 }
@@ -67,23 +67,23 @@ pub unsafe extern "C" fn register(rows: *const [usize; 2], count: usize) {
         let Some(by_handle) = BY_HANDLE.get(canonical).filter(|_| find(address).is_none()) else {
             continue;
         };
-        // One place in two at most, so that a search ends; there is room for several libraries.
+        // One slot in two at most, so that a search ends; there is room for several libraries.
         if ADDRESSES
             .iter()
-            .filter(|place| place.load(Ordering::Relaxed) != 0)
+            .filter(|slot| slot.load(Ordering::Relaxed) != 0)
             .count()
             * 2
-            >= PLACES
+            >= SLOTS
         {
             return;
         }
-        let mut place = first_place(address);
-        while ADDRESSES[place].load(Ordering::Relaxed) != 0 {
-            place = (place + 1) % PLACES;
+        let mut slot = first_slot(address);
+        while ADDRESSES[slot].load(Ordering::Relaxed) != 0 {
+            slot = (slot + 1) % SLOTS;
         }
-        HANDLES[place].store(canonical as u32, Ordering::Relaxed);
+        HANDLES[slot].store(canonical as u32, Ordering::Relaxed);
         // SYNC: predefined-handle
-        ADDRESSES[place].store(address, Ordering::Release);
+        ADDRESSES[slot].store(address, Ordering::Release);
         by_handle.store(address, Ordering::Relaxed);
     }
 }

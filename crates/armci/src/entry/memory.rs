@@ -126,7 +126,7 @@ unsafe extern "C" fn isthmus_armci_ARMCI_Memget(bytes: usize, info: *mut MemoryI
             return Err(argument("meminfo is null"));
         }
         let (address, keys) = memory::take(bytes as u64)?;
-        let place = isthmus_engine::heap::place_of(address.as_ptr(), 1).map_or(0, |place| place.0);
+        let shared = isthmus_engine::heap::shared_address_of(address.as_ptr(), 1).map_or(0, |shared| shared.0);
         // SAFETY: the caller's promise.
         unsafe {
             (&raw mut (*info).remote).write(address.as_ptr().cast());
@@ -134,7 +134,7 @@ unsafe extern "C" fn isthmus_armci_ARMCI_Memget(bytes: usize, info: *mut MemoryI
             (&raw mut (*info).size).write(bytes);
             (&raw mut (*info).owner).write(job.me as i32);
             let mark = (&raw mut (*info).mark).cast::<c_long>();
-            mark.write(place as c_long);
+            mark.write(shared as c_long);
             if let Some(keys) = keys {
                 mark.add(1).cast::<Keys>().write_unaligned(keys);
             }
@@ -155,7 +155,7 @@ unsafe fn found(info: *const MemoryInfo) -> Result<(*mut u8, u64, usize, Option<
         return Err(argument("meminfo is null"));
     }
     // SAFETY: the caller's promise.
-    let (place, size, owner, remote, keys) = unsafe {
+    let (shared, size, owner, remote, keys) = unsafe {
         let mark = (&raw const (*info).mark).cast::<c_long>();
         let keys = far::is_on().then(|| mark.add(1).cast::<Keys>().read_unaligned());
         (
@@ -170,7 +170,7 @@ unsafe fn found(info: *const MemoryInfo) -> Result<(*mut u8, u64, usize, Option<
     if job.far(owner).is_some() {
         return Ok((remote.cast(), size, owner, keys));
     }
-    let address = isthmus_engine::heap::address_of(isthmus_engine::heap::Place(place), size.max(1));
+    let address = isthmus_engine::heap::address_of(isthmus_engine::heap::SharedAddress(shared), size.max(1));
     let address = address.ok_or_else(|| argument("meminfo does not come from ARMCI_Memget"))?;
     Ok((address.as_ptr(), size, owner, keys))
 }

@@ -121,7 +121,7 @@ fn one_side(arguments: &Arguments, asks: bool) -> Result<()> {
     std::io::stdin().read_line(&mut other)?;
     let digits = other.trim().as_bytes().chunks(2);
     let name = digits.map(|pair| u8::from_str_radix(&String::from_utf8_lossy(pair), 16));
-    let to = bare.reach(&name.collect::<Result<Vec<u8>, _>>()?)?;
+    let to = bare.resolve(&name.collect::<Result<Vec<u8>, _>>()?)?;
     let longest = arguments.sizes.iter().map(|size| size.0).max().unwrap_or(0).max(16) as usize;
     let mut side = Side {
         bare,

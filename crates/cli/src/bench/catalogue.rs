@@ -420,7 +420,7 @@ pub(super) fn by_size(name: &str, title: &str, program: &'static str) -> Experim
         neighbour: None,
         model: None,
         beside: &[],
-        ways: vec![],
+        variants: vec![],
     }
 }
 

@@ -50,12 +50,12 @@ pub struct Experiment {
     /// Fields of the result lines that the table shows beside the numbers, of the first library.
     pub beside: &'static [&'static str],
     /// If there are some: the run with the same index is made in this way, by Isthmus, and is the group with that index.
-    pub ways: Vec<Way>,
+    pub variants: Vec<Variant>,
 }
 
-/// How Isthmus is told to do something in a way that it would perhaps not choose.
+/// A variant of a run: settings by which Isthmus does something that it would perhaps not choose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Way {
+pub struct Variant {
     /// Of the line in a plot.
     pub name: &'static str,
     /// Its environment.
@@ -227,7 +227,7 @@ impl Experiment {
         let lines = output.results(self.result);
         let readings = lines.filter_map(|line| {
             let group = match self.groups.names.as_slice() {
-                _ if !self.ways.is_empty() => index,
+                _ if !self.variants.is_empty() => index,
                 [] => 0,
                 names => {
                     let name = line.word(self.groups.field)?;
@@ -240,7 +240,10 @@ impl Experiment {
                 value: self.quantity.shown(at, line.field(field)?),
                 floor: line.field("floor").map(|floor| self.quantity.shown(at, floor)),
                 beside: self.beside.iter().map(|field| line.field(field)).collect(),
-                refused: self.ways.get(index).and_then(|way| way.carried.check(&line).err()),
+                refused: self
+                    .variants
+                    .get(index)
+                    .and_then(|variant| variant.carried.check(&line).err()),
             })
         });
         readings.collect()

@@ -2,20 +2,20 @@
 //! (bench/mechanisms.c).
 
 use super::carried::Carried;
-use super::experiment::{Experiment, Floor, Way};
-use super::paper::mechanisms::{CMA_BOTH, CMA_READ, CMA_WRITE, LOOPBACK, RING, VMSPLICE, WRITEV, by_way};
+use super::experiment::{Experiment, Floor, Variant};
+use super::paper::mechanisms::{CMA_BOTH, CMA_READ, CMA_WRITE, LOOPBACK, RING, VMSPLICE, WRITEV, by_variant};
 use super::quantity::Quantity;
 use super::size::Size;
 use super::target::{Demand, Target};
 
 /// What Isthmus chooses without a file of measurements.
-const CHOSEN: Way = Way {
+const CHOSEN: Variant = Variant {
     name: "chosen",
     environment: &[("ISTHMUS_TUNING", "none")],
     carried: Carried::ANYHOW,
 };
 /// What it chooses by the file that `ISTHMUS_TUNING` names here, or by the user's.
-const TUNED: Way = Way {
+const TUNED: Variant = Variant {
     name: "tuned",
     environment: &[],
     carried: Carried::ANYHOW,
@@ -24,17 +24,17 @@ const TUNED: Way = Way {
 /// With buffers that nobody touches, and with buffers that are rewritten and read in every round.
 pub fn mechanisms(sizes: &[Size]) -> Vec<Experiment> {
     let named = [CMA_READ, CMA_WRITE, CMA_BOTH, VMSPLICE, WRITEV, LOOPBACK];
-    let ways: Vec<Way> = named.into_iter().chain([RING, CHOSEN, TUNED]).collect();
+    let variants: Vec<Variant> = named.into_iter().chain([RING, CHOSEN, TUNED]).collect();
     let usual: Vec<String> = sizes.iter().map(|size| size.0.to_string()).collect();
     let sizes = match usual.is_empty() {
         true => "64K,256K,1M,4M".to_owned(),
         false => usual.join(","),
     };
     let of = |name, title: &str, kind| {
-        let mut experiment = by_way(name, "mechanisms", Quantity::Cost("us"), &ways, (2, kind, &sizes));
+        let mut experiment = by_variant(name, "mechanisms", Quantity::Cost("us"), &variants, (2, kind, &sizes));
         title.clone_into(&mut experiment.title);
-        for (run, way) in experiment.runs.iter_mut().zip(&named) {
-            run.options.extend(["--bare".to_owned(), way.name.to_owned()]);
+        for (run, variant) in experiment.runs.iter_mut().zip(&named) {
+            run.options.extend(["--bare".to_owned(), variant.name.to_owned()]);
         }
         let (chosen, tuned) = (named.len() + 1, named.len() + 2);
         Experiment {

@@ -229,18 +229,18 @@ mod tests {
     #[test]
     fn lines_of_mechanisms_are_checked_by_counters() {
         for paper in Name::All.papers(Nas::default()) {
-            for way in paper
+            for variant in paper
                 .figures
                 .iter()
                 .flat_map(|figure| &figure.experiments)
-                .flat_map(|experiment| &experiment.ways)
+                .flat_map(|experiment| &experiment.variants)
             {
-                let names = way.environment.iter().any(|(name, _)| *name == "ISTHMUS_MECHANISM");
+                let names = variant.environment.iter().any(|(name, _)| *name == "ISTHMUS_MECHANISM");
                 assert!(
-                    !names || !way.carried.by.is_empty(),
+                    !names || !variant.carried.by.is_empty(),
                     "{}: {} is not checked",
                     paper.name,
-                    way.name
+                    variant.name
                 );
             }
         }

@@ -14,12 +14,12 @@ use super::target::Verdict;
 pub struct Record<'a> {
     version: &'static str,
     cpus: &'a str,
-    experiments: Vec<Entry<'a>>,
+    experiments: Vec<TableRecord<'a>>,
 }
 
 /// A table.
 #[derive(Serialize)]
-pub struct Entry<'a> {
+pub struct TableRecord<'a> {
     name: &'a str,
     title: &'a str,
     unit: &'static str,
@@ -52,12 +52,12 @@ impl<'a> Record<'a> {
         Self {
             version: env!("CARGO_PKG_VERSION"),
             cpus,
-            experiments: tables.iter().map(Entry::of).collect(),
+            experiments: tables.iter().map(TableRecord::of).collect(),
         }
     }
 }
 
-impl<'a> Entry<'a> {
+impl<'a> TableRecord<'a> {
     /// What this table has.
     pub fn of(table: &'a Table) -> Self {
         let experiment = table.experiment();

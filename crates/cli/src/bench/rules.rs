@@ -4,15 +4,15 @@
 use isthmus_engine::rules::{RULES, Rule};
 
 use super::carried::Carried;
-use super::experiment::{Experiment, Way};
-use super::paper::mechanisms::by_way;
+use super::experiment::{Experiment, Variant};
+use super::paper::mechanisms::by_variant;
 use super::quantity::Quantity;
 
 /// Those that do nothing where each rank has a CPU.
 const SHARED: [Rule; 6] = [
     Rule::AtWork,
     Rule::SharedStaging,
-    Rule::Strings,
+    Rule::RepMovsb,
     Rule::LongEager,
     Rule::Floods,
     Rule::FewLooks,
@@ -35,23 +35,23 @@ fn on(ranks: u32) -> Vec<Experiment> {
         SHARED.as_slice()
     };
     let measured = RULES.iter().filter(|row| !without.contains(&row.0));
-    let all = Way {
+    let all = Variant {
         name: "all",
         environment: &[],
         carried: Carried::ANYHOW,
     };
-    let left_out = measured.map(|(_, name, _)| Way {
+    let left_out = measured.map(|(_, name, _)| Variant {
         name,
         environment: Vec::leak(vec![("ISTHMUS_WITHOUT", *name)]),
         carried: Carried::ANYHOW,
     });
-    let ways: Vec<Way> = std::iter::once(all).chain(left_out).collect();
+    let variants: Vec<Variant> = std::iter::once(all).chain(left_out).collect();
     let of = |name: &str, title: &str, program, quantity, kind, sizes| {
-        let mut experiment = by_way(
+        let mut experiment = by_variant(
             &format!("rules-{name}-{ranks}"),
             program,
             quantity,
-            &ways,
+            &variants,
             (ranks, kind, sizes),
         );
         experiment.title = format!("{title} on {ranks} ranks, each rule left out in turn");

@@ -73,7 +73,7 @@ impl Samples {
 impl Serialize for Samples {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
-        struct Entry<'a> {
+        struct CellRecord<'a> {
             group: usize,
             at: u64,
             /// One per round; null where it failed.
@@ -81,7 +81,7 @@ impl Serialize for Samples {
         }
         let mut sequence = serializer.serialize_seq(Some(self.0.len()))?;
         for (cell, launches) in &self.0 {
-            sequence.serialize_element(&Entry {
+            sequence.serialize_element(&CellRecord {
                 group: cell.group,
                 at: cell.at,
                 launches,

@@ -79,7 +79,7 @@ impl Contender<'_> {
     fn tell_late(&mut self, experiment: &Experiment) {
         for (index, (cells, _)) in &self.late {
             if experiment.runs[*index].cells.is_empty() || !cells.is_empty() {
-                let line = experiment.ways.get(*index).map_or("", |way| way.name);
+                let line = experiment.variants.get(*index).map_or("", |variant| variant.name);
                 let cells: Vec<String> = cells.iter().map(|cell| shown(cell)).collect();
                 let text = [line.to_owned(), cells.join(", ")].join(" ");
                 self.column.late.push(text.trim().to_owned());
@@ -380,13 +380,13 @@ fn one_launch(
     let mut failures = 0;
     while !contender.given_up.contains(&index) && (!cells.is_empty() || run.cells.is_empty()) {
         let library = contender.library;
-        let told = experiment.ways.get(index).map(|way| {
+        let told = experiment.variants.get(index).map(|variant| {
             let told = library.clone();
-            let told = way
+            let told = variant
                 .environment
                 .iter()
                 .fold(told, |told, (name, value)| told.with(name, value));
-            match way.carried.by {
+            match variant.carried.by {
                 [] => told,
                 _ => told.with("ISTHMUS_BENCH_COUNT", "1"),
             }
@@ -455,9 +455,9 @@ fn one_launch(
             library.name
         ));
         let line = experiment
-            .ways
+            .variants
             .get(index)
-            .map_or(String::new(), |way| format!("{}, ", way.name));
+            .map_or(String::new(), |variant| format!("{}, ", variant.name));
         contender
             .column
             .lacks(format!("{line}{place} on {ranks} ranks of {}", library.name), why);

@@ -47,19 +47,19 @@ pub struct Arguments {
 }
 
 /// How thoroughly to measure.
-struct Effort {
+struct Budget {
     sizes: &'static [u64],
     rounds: u32,
     /// For one algorithm in one round.
     seconds: f64,
 }
 
-const THOROUGH: Effort = Effort {
+const THOROUGH: Budget = Budget {
     sizes: &[8, 128, 1 << 10, 8 << 10, 32 << 10, 128 << 10, 512 << 10, 1 << 20],
     rounds: 3,
     seconds: 1.0,
 };
-const QUICK: Effort = Effort {
+const QUICK: Budget = Budget {
     sizes: &[8, 32 << 10],
     rounds: 1,
     seconds: 0.05,
@@ -82,7 +82,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         let text = mechanisms::run(&prefix, &workshop, arguments.quick)?;
         return output(arguments, text);
     }
-    let effort = if arguments.quick { &QUICK } else { &THOROUGH };
+    let budget = if arguments.quick { &QUICK } else { &THOROUGH };
     let model = topology::model().unwrap_or_else(|| "an unknown processor".to_owned());
     let mut text = format!(
         "# isthmus tune on {model}: the first rule that fits wins. Microseconds, and those of what is chosen without it.\n"
@@ -96,8 +96,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
                 continue;
             };
             eprintln!("{name} on {ranks} ranks");
-            let times = measure(collective, ranks, effort, &prefix, &workshop)?;
-            text += &rules(collective, ranks, sizes_of(collective, effort), &times);
+            let times = measure(collective, ranks, budget, &prefix, &workshop)?;
+            text += &rules(collective, ranks, sizes_of(collective, budget), &times);
         }
     }
     output(arguments, text)
@@ -111,10 +111,10 @@ fn output(arguments: &Arguments, text: String) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn sizes_of(collective: &Collective, effort: &Effort) -> &'static [u64] {
+fn sizes_of(collective: &Collective, budget: &Budget) -> &'static [u64] {
     match collective.name {
         "barrier" => &[0],
-        _ => effort.sizes,
+        _ => budget.sizes,
     }
 }
 
@@ -139,18 +139,18 @@ fn case(ranks: u32, bytes: u64) -> Case {
 fn measure(
     collective: &'static Collective,
     ranks: u32,
-    effort: &Effort,
+    budget: &Budget,
     prefix: &Prefix,
     workshop: &Workshop,
 ) -> Result<Vec<Times>> {
-    let sizes = sizes_of(collective, effort);
+    let sizes = sizes_of(collective, budget);
     let can = |algorithm: usize, bytes: u64| collective.algorithms[algorithm].needs.are_in(case(ranks, bytes).offers);
     let algorithms = (0..collective.algorithms.len()).filter(|&one| sizes.iter().any(|&bytes| can(one, bytes)));
     let mut samples: Vec<(usize, Vec<Vec<f64>>)> = algorithms.map(|one| (one, vec![Vec::new(); sizes.len()])).collect();
-    for _ in 0..effort.rounds {
+    for _ in 0..budget.rounds {
         for (algorithm, by_size) in &mut samples {
             let doable: Vec<usize> = (0..sizes.len()).filter(|&at| can(*algorithm, sizes[at])).collect();
-            let mut options = vec!["--seconds".to_owned(), effort.seconds.to_string()];
+            let mut options = vec!["--seconds".to_owned(), budget.seconds.to_string()];
             options.extend(doable.iter().map(|&at| format!("{}:{}", collective.name, sizes[at])));
             let wish = format!("{}:{}?", collective.name, collective.algorithms[*algorithm].name);
             let library = Library::isthmus(prefix).with("ISTHMUS_COLLECTIVES", &wish);

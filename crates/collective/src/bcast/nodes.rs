@@ -21,7 +21,7 @@ pub unsafe fn run(link: &impl Link, layout: &Layout, elements: Elements<'_>, roo
         super::run(
             &Part::node(link, layout),
             elements,
-            layout.place_of_leader(link.rank(), Some(root)),
+            layout.index_of_leader(link.rank(), Some(root)),
         )
     }
 }

@@ -18,19 +18,19 @@ pub unsafe fn run(link: &impl Link, data: *mut u8, len: usize, root: usize) -> R
     let start = |place: usize| (len as u128 * place as u128 / size as u128) as usize;
     let part = |first: usize, last: usize| (data.wrapping_add(start(first)), start(last) - start(first));
     // Our part of the tree: the places from ours on, before this distance.
-    let reach = match place {
+    let count = match place {
         0 => size.next_power_of_two(),
         place => 1 << place.trailing_zeros(),
     };
     // SAFETY: the caller's promise; blocks lie within the message.
     unsafe {
         if place > 0 {
-            let (into, len) = part(place, (place + reach).min(size));
-            let from = rank_of(place - reach);
+            let (into, len) = part(place, (place + count).min(size));
+            let from = rank_of(place - count);
             link.transfer(&[Incoming { from, into, len }], &[])?;
         }
         let mut children: Vec<Outgoing> = Vec::new();
-        let mut distance = reach / 2;
+        let mut distance = count / 2;
         while distance > 0 {
             let child = place + distance;
             if child < size {

@@ -24,11 +24,11 @@ pub unsafe fn run<'a>(
         return Ok(());
     }
     // Blocks of the places from ours on.
-    let reach = match place {
+    let count = match place {
         0 => size,
         place => (1 << place.trailing_zeros()).min(size - place),
     };
-    let mut memory = link.memory(reach * len)?;
+    let mut memory = link.memory(count * len)?;
     let blocks = memory.start();
     // SAFETY: the caller's promise; there is room for the blocks of our part of the tree.
     unsafe {
@@ -36,11 +36,11 @@ pub unsafe fn run<'a>(
             link.pack(own, blocks);
         }
         let mut distance = 1;
-        while distance < reach {
+        while distance < count {
             let incoming = Incoming {
                 from: rank_of(place + distance),
                 into: blocks.add(distance * len),
-                len: distance.min(reach - distance) * len,
+                len: distance.min(count - distance) * len,
             };
             link.transfer(&[incoming], &[])?;
             distance *= 2;
@@ -49,7 +49,7 @@ pub unsafe fn run<'a>(
             let outgoing = Outgoing {
                 to: rank_of(place - (1 << place.trailing_zeros())),
                 data: blocks,
-                len: reach * len,
+                len: count * len,
             };
             return link.transfer(&[], &[outgoing]);
         }

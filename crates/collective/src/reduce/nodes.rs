@@ -25,7 +25,7 @@ pub unsafe fn run(
 ) -> Result<()> {
     let here = Part::node(link, layout);
     let leaders = layout.leaders(Some(root));
-    let leader = layout.place_of_leader(link.rank(), Some(root));
+    let leader = layout.index_of_leader(link.rank(), Some(root));
     // SAFETY: the caller's promise; the scratch area has room for all elements.
     unsafe {
         let Some(leaders) = Part::of(link, &leaders) else {

@@ -28,8 +28,8 @@ pub unsafe fn run<'a>(
         0 => size.next_power_of_two(),
         place => 1 << place.trailing_zeros(),
     };
-    let reach = span.min(size - place);
-    let mut memory = link.memory(reach * len)?;
+    let count = span.min(size - place);
+    let mut memory = link.memory(count * len)?;
     let blocks = memory.start();
     // SAFETY: the caller's promise; there is room for the blocks of our part of the tree.
     unsafe {
@@ -43,18 +43,18 @@ pub unsafe fn run<'a>(
             let incoming = Incoming {
                 from: rank_of(place - span),
                 into: blocks,
-                len: reach * len,
+                len: count * len,
             };
             link.transfer(&[incoming], &[])?;
         }
         let mut children = Vec::new();
         let mut distance = span / 2;
         while distance > 0 {
-            if distance < reach {
+            if distance < count {
                 children.push(Outgoing {
                     to: rank_of(place + distance),
                     data: blocks.add(distance * len).cast_const(),
-                    len: distance.min(reach - distance) * len,
+                    len: distance.min(count - distance) * len,
                 });
             }
             distance /= 2;

@@ -21,7 +21,7 @@ pub unsafe fn run<'a>(
     root: usize,
 ) -> Result<()> {
     let here = Part::node(link, layout);
-    let leader = Root::Rank(layout.place_of_leader(link.rank(), Some(root)));
+    let leader = Root::Rank(layout.index_of_leader(link.rank(), Some(root)));
     let leaders = layout.leaders(Some(root));
     let home = layout.node_of(root);
     let len = block(root).or(own).map_or(0, Elements::bytes);

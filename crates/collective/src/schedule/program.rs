@@ -79,9 +79,13 @@ pub enum Step {
     /// Bytes.
     Copy { from: *const u8, to: *mut u8, len: usize },
     /// Elements to bytes.
-    Pack { from: Place, to: *mut u8 },
+    Pack { from: OwnedElements, to: *mut u8 },
     /// Bytes to elements.
-    Unpack { from: *const u8, len: usize, to: Place },
+    Unpack {
+        from: *const u8,
+        len: usize,
+        to: OwnedElements,
+    },
     /// `inout[i] = left[i] op inout[i]`, an operation of ours.
     Combine {
         kernel: Kernel,
@@ -100,14 +104,14 @@ pub enum Step {
     },
 }
 
-/// Elements whose datatype lives as long as they are needed.
-pub struct Place {
+/// Elements with a share of their datatype, which lives as long as they are needed.
+pub struct OwnedElements {
     address: *mut u8,
     count: i64,
     datatype: Arc<Type>,
 }
 
-impl Place {
+impl OwnedElements {
     pub fn of(elements: Elements<'_>) -> Self {
         Self {
             address: elements.address,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use isthmus_datatype::Reduction;
 
-use super::program::{Place, Program, Step};
+use super::program::{OwnedElements, Program, Step};
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::layout::Layout;
@@ -150,7 +150,7 @@ impl Link for Recorder {
                 len,
             }),
             _ => self.push(Step::Pack {
-                from: Place::of(from),
+                from: OwnedElements::of(from),
                 to,
             }),
         }
@@ -167,7 +167,7 @@ impl Link for Recorder {
             len => self.push(Step::Unpack {
                 from,
                 len,
-                to: Place::of(to),
+                to: OwnedElements::of(to),
             }),
         }
     }

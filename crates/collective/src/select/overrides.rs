@@ -6,6 +6,7 @@
 //! allreduce:ring                    always
 //! bcast@64K-:scatter_allgather      from 64 KiB on
 //! alltoall[5-8]@-256:bruck?         on five to eight ranks, up to 256 bytes; another where it cannot be
+//! gather{idle_cpus !nodes}:linear?  where each rank has a CPU, and not on several nodes
 //! @FILE                             what is written there (isthmus tune makes such files)
 //! ```
 //!
@@ -23,12 +24,17 @@ use super::{Case, Collective, Range, Traits};
 use crate::error::Result;
 use crate::fail;
 
-/// One of the user's rules.
+/// One of the user's rules, or of the [profile](super::profile).
 #[derive(Debug)]
-struct Rule {
-    algorithm: usize,
+pub struct Rule {
+    /// Which of the collective's.
+    pub algorithm: usize,
     ranks: Range,
     bytes: Range,
+    /// What the call must offer.
+    given: Traits,
+    /// What it must not.
+    absent: Traits,
     /// It is not an error if it cannot be.
     optional: bool,
     /// As it was written.
@@ -37,7 +43,7 @@ struct Rule {
     calls: AtomicU64,
 }
 
-/// The user's rules, by the collective's place in the table.
+/// Rules, by the collective's index in the table.
 #[derive(Debug, Default)]
 pub struct Overrides(Vec<Vec<Rule>>);
 
@@ -86,7 +92,8 @@ impl Overrides {
         }
     }
 
-    fn parse(text: &str) -> std::result::Result<Self, String> {
+    /// From the rules themselves.
+    pub fn parse(text: &str) -> std::result::Result<Self, String> {
         let mut overrides: Vec<Vec<Rule>> = Vec::new();
         overrides.resize_with(ALL.len(), Vec::new);
         let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
@@ -104,12 +111,17 @@ impl Overrides {
         rules.flat_map(|rule| [rule.bytes.0, rule.bytes.1.saturating_add(1)])
     }
 
+    /// The first rule that fits a call, and whose algorithm can be.
+    #[inline]
+    pub fn fitting(&self, collective: &Collective, case: &Case) -> Option<&Rule> {
+        let can_be = |rule: &&Rule| collective.algorithms[rule.algorithm].needs.are_in(case.offers);
+        let mut fit = self.0[collective.index].iter().filter(|rule| rule.fits(case));
+        fit.find(can_be)
+    }
+
     /// The algorithm that the user wants for a call, if any is wanted.
     pub fn choose(&self, collective: &Collective, case: &Case) -> Result<Option<usize>> {
-        for rule in &self.0[collective.index] {
-            if !rule.ranks.holds(case.ranks) || !rule.bytes.holds(case.bytes) {
-                continue;
-            }
+        for rule in self.0[collective.index].iter().filter(|rule| rule.fits(case)) {
             let needs = collective.algorithms[rule.algorithm].needs;
             if needs.are_in(case.offers) {
                 ALGORITHMS_WANTED.add_anywhere(1);
@@ -121,6 +133,16 @@ impl Overrides {
             }
         }
         Ok(None)
+    }
+}
+
+impl Rule {
+    #[inline]
+    fn fits(&self, case: &Case) -> bool {
+        self.ranks.holds(case.ranks)
+            && self.bytes.holds(case.bytes)
+            && self.given.are_in(case.offers)
+            && !self.absent.meets(case.offers)
     }
 }
 
@@ -142,6 +164,13 @@ fn rule(text: &str) -> std::result::Result<(&'static Collective, Rule), String> 
         .ok_or_else(|| wrong("write COLLECTIVE:ALGORITHM, as in allreduce:ring".to_owned()))?;
     let optional = algorithm.ends_with('?');
     let algorithm = algorithm.trim_end_matches('?').trim();
+    let (case, conditions) = match case.split_once('{') {
+        None => (case, ""),
+        Some((case, conditions)) => {
+            let conditions = conditions.trim().strip_suffix('}');
+            (case, conditions.ok_or_else(|| wrong("} is missing".to_owned()))?)
+        }
+    };
     let (case, bytes) = case
         .split_once('@')
         .map_or((case, None), |(case, bytes)| (case, Some(bytes)));
@@ -170,6 +199,18 @@ fn rule(text: &str) -> std::result::Result<(&'static Collective, Rule), String> 
         Some(text) => range(text).ok_or_else(|| wrong(format!("{text} is no range, as 4, 4-8, 64K- or -64K would be"))),
     };
     let (ranks, bytes) = (range(ranks)?, range(bytes)?);
+    let (mut given, mut absent) = (Traits::NONE, Traits::NONE);
+    for word in conditions.split_whitespace() {
+        let (of, name) = match word.strip_prefix('!') {
+            None => (&mut given, word),
+            Some(name) => (&mut absent, name),
+        };
+        let one = Traits::called(name).ok_or_else(|| {
+            let known: Vec<_> = Traits::CALLED.iter().map(|(_, name)| *name).collect();
+            wrong(format!("no such condition as {name}; there are: {}", known.join(", ")))
+        })?;
+        *of = of.and(one);
+    }
     let text = text.trim_end_matches('?').to_owned();
     Ok((
         collective,
@@ -177,6 +218,8 @@ fn rule(text: &str) -> std::result::Result<(&'static Collective, Rule), String> 
             algorithm,
             ranks,
             bytes,
+            given,
+            absent,
             optional,
             text,
             calls: AtomicU64::new(0),
@@ -226,6 +269,15 @@ mod tests {
     }
 
     #[test]
+    fn conditions_are_what_a_call_offers() {
+        let text = "bcast@4K-{board !idle_cpus}:shared, bcast:binomial";
+        let bcast = |offers| chosen(text, "bcast", &case(4, 4096, offers)).ok().flatten();
+        assert_eq!(bcast(Traits::BOARD), Some("shared"));
+        assert_eq!(bcast(Traits::BOARD | Traits::IDLE_CPUS), Some("binomial"));
+        assert_eq!(bcast(Traits::NONE), Some("binomial"));
+    }
+
+    #[test]
     fn what_cannot_be_is_an_error() {
         let error = chosen("bcast@64K-:shared", "bcast", &case(4, 1 << 20, Traits::NONE)).expect_err("no board");
         let text = error.to_string();
@@ -245,6 +297,11 @@ mod tests {
             ("bcast@:shared", "is no range"),
             ("bcast[many]:shared", "is no range"),
             ("bcast[4:shared", "] is missing"),
+            ("bcast{board:shared", "} is missing"),
+            (
+                "bcast{idle}:shared",
+                "no such condition as idle; there are: board, idle_cpus",
+            ),
             ("@/no/such/file", "/no/such/file"),
         ] {
             let error = Overrides::read(text).expect_err(text);

@@ -3,8 +3,8 @@
 //! A new algorithm is a file in the collective's folder, an entry here, and a line where the collective calls it.
 //!
 //! Sizes at which rules for shared memory change were measured with two to eight ranks, and some with 16 to 128, on two CPUs of Zen 4 and
-//! Zen 5 with a last cache of 32 MiB, those for cheap single copies on two of Emerald Rapids. The others follow the costs that the entries
-//! state; `isthmus tune` measures them on a machine.
+//! Zen 5 with a last cache of 32 MiB. The others follow the costs that the entries state; `isthmus tune` measures them on a machine. What holds
+//! for few numbers of ranks is data (`profile`), and no rule here.
 
 use super::{Algorithm, Choice, Collective, MOST_IN_RANK_ORDER, Order, Range, Rule, Traits};
 
@@ -20,9 +20,6 @@ const NOT_MANY: Range = up_to(128);
 /// Blocks up to this length are shown by the root in few steps; beyond, with more ranks than CPUs, each step costs it more switches
 /// than a ring to each rank does (docs/numbers/).
 const SCATTERED_AT_ONCE: u64 = 128 << 10;
-
-/// What makes single copies the fastest way: also messages, whose two ends both copy.
-const CHEAP_AND_IDLE: Traits = Traits::CHEAP_COPIES.and(Traits::IDLE_CPUS);
 
 /// What it takes to combine straight out of the others' memory.
 const DIRECT_REDUCTION: Traits = Traits::BOARD.and(Traits::SINGLE_COPIES).and(Traits::PLAIN);
@@ -124,8 +121,6 @@ collectives! {
         Nodes(ANY, ANY, NO_MORE), "nodes are far from each other";
         SharedTree(from(4), from(16 << 10), Traits::IDLE_CPUS), "each border is crossed once";
         SharedTree(from(33), ANY, Traits::IDLE_CPUS), "few read the same line at a time";
-        Binomial(up_to(2), from(256 << 10), CHEAP_AND_IDLE), "both ends copy";
-        SharedDirect(up_to(2), from(12 << 10), Traits::CHEAP_COPIES), "one copy rather than two";
         Binomial(from(33), up_to(1 << 10), Traits::BOARD), "a rank waits for one other, and not for the last of all to have read";
         Shared(ANY, ANY, NO_MORE), "a rank that is scheduled finds all posts of the root";
         Tree(from(4), from(64 << 10), Traits::IDLE_CPUS), "each border is crossed once";
@@ -147,9 +142,7 @@ collectives! {
     }
     choose {
         Nodes(ANY, ANY, NO_MORE), "nodes are far from each other";
-        Linear(up_to(2), Range(96 << 10, 768 << 10), CHEAP_AND_IDLE), "both ends copy";
-        SharedDirect(up_to(2), Range(12 << 10, 384 << 10), Traits::CHEAP_COPIES), "one copy rather than two";
-        Linear(ANY, Range(24 << 10, 192 << 10), CHEAP_AND_IDLE), "the others copy into their rings at the same time";
+        Linear(ANY, Range(24 << 10, 192 << 10), Traits::CHEAP_COPIES.and(Traits::IDLE_CPUS)), "the others copy into their rings at the same time";
         Shared(ANY, ANY, Traits::IDLE_CPUS), "only the root waits";
         Linear(Range(3, 16), Range(96 << 10, 1 << 20), NO_MORE), "memory that changes hands stays in a cache";
         Shared(ANY, ANY, NO_MORE), "only the root waits";
@@ -186,7 +179,6 @@ collectives! {
     }
     choose {
         Nodes(ANY, ANY, NO_MORE), "nodes are far from each other";
-        SharedDirect(up_to(2), from(12 << 10), Traits::CHEAP_COPIES), "one copy rather than two";
         SharedDirect(ANY, from(24 << 10), Traits::CHEAP_COPIES), "one copy rather than two";
         Shared(ANY, ANY, Traits::IDLE_CPUS), "the root waits for nobody";
         Linear(Range(3, 16), from(16 << 10), NO_MORE), "memory that changes hands stays in a cache";
@@ -229,11 +221,8 @@ collectives! {
     }
     choose {
         Nodes(ANY, ANY, NO_MORE), "nodes are far from each other";
-        SharedDirect(up_to(2), from(12 << 10), Traits::CHEAP_COPIES), "one copy rather than two";
         SharedDirect(up_to(4), from(40 << 10), Traits::CHEAP_COPIES), "one copy rather than two";
         Shared(ANY, ANY, Traits::IDLE_CPUS), "each rank is scheduled once";
-        Direct(Range(3, 3), Range(24 << 10, 384 << 10), NO_MORE), "memory that changes hands stays in a cache";
-        Ring(Range(3, 3), Range(384 << 10, 1 << 20), NO_MORE), "memory that changes hands stays in a cache, if little is under way";
         Shared(ANY, ANY, NO_MORE), "each rank is scheduled once";
         Ring(from(33), from(64 << 10), NO_MORE), "few readers of one source at a time";
         Bruck(from(12), Range(1, 512), NO_MORE), "few rounds rather than many messages";
@@ -276,14 +265,8 @@ collectives! {
     choose {
         Nodes(up_to(64), up_to(4 << 10), NO_MORE), "few messages between nodes";
         Nodes(ANY, up_to(1 << 10), NO_MORE), "few messages between nodes, as long as the first ranks of nodes have memory for all blocks";
-        SharedDirect(up_to(2), from(12 << 10), Traits::CHEAP_COPIES), "one copy rather than two";
         SharedDirect(ANY, from(24 << 10), Traits::CHEAP_COPIES), "one copy rather than two";
         Shared(ANY, ANY, Traits::IDLE_CPUS), "each rank is scheduled once";
-        Direct(Range(3, 3), Range(24 << 10, 384 << 10), NO_MORE), "memory that changes hands stays in a cache";
-        Direct(Range(4, 4), Range(96 << 10, 384 << 10), NO_MORE), "memory that changes hands stays in a cache";
-        Pairwise(Range(3, 4), Range(48 << 10, 1 << 20), NO_MORE), "memory that changes hands stays in a cache, if little is under way";
-        Pairwise(Range(5, 5), Range(192 << 10, 1 << 20), NO_MORE), "memory that changes hands stays in a cache, if little is under way";
-        Pairwise(Range(6, 8), Range(48 << 10, 384 << 10), NO_MORE), "memory that changes hands stays in a cache, if little is under way";
         Shared(up_to(8), ANY, NO_MORE), "each rank is scheduled once";
         SharedDirect(Range(16, 32), from(48 << 10), Traits::FAIR_COPIES), "more than the caches hold is moved once rather than twice";
         SharedDirect(Range(33, 48), from(24 << 10), Traits::FAIR_COPIES), "more than the caches hold is moved once rather than twice";
@@ -333,7 +316,6 @@ collectives! {
     choose {
         Nodes(ANY, ANY, NO_MORE), "nodes are far from each other";
         SharedTwoLevel(from(4), from(16 << 10), Traits::EXACT.and(Traits::IDLE_CPUS)), "what a unit has combined crosses its border, and nothing else";
-        SharedDirect(up_to(2), Range(12 << 10, 64 << 10), CHEAP_AND_IDLE), "one copy rather than two";
         Shared(ANY, ANY, NO_MORE), "only the root waits";
         Linear(FEW, ANY, NO_MORE), "the same result as with a board";
         Halving(ANY, from(64 << 10), Traits::EXACT), "each element is combined once, all at the same time";
@@ -373,7 +355,6 @@ collectives! {
         SharedSliced(from(3), from(8193), NO_MORE), "bytes are what takes the time, and each is combined once";
         SharedSliced(from(33), from(1025), NO_MORE), "bytes are what takes the time, and each is combined once";
         SharedSliced(from(129), from(257), NO_MORE), "bytes are what takes the time, and each is combined once";
-        SharedDirect(up_to(2), Range(16 << 10, 256 << 10), CHEAP_AND_IDLE), "one copy rather than two";
         SharedFlat(ANY, ANY, NO_MORE), "each rank is scheduled once";
         RecursiveDoubling(up_to(2), up_to(16 << 10), NO_MORE), "one round, and two operands have one order";
         Direct(FEW, up_to(1 << 10), NO_MORE), "one round";
@@ -407,8 +388,6 @@ collectives! {
     }
     choose {
         Nodes(ANY, ANY, NO_MORE), "nodes are far from each other";
-        SharedDirect(up_to(2), from(48 << 10), CHEAP_AND_IDLE), "one copy rather than two";
-        SharedDirect(Range(3, 4), from(384 << 10), Traits::CHEAP_COPIES), "one copy rather than two";
         Shared(ANY, ANY, NO_MORE), "each rank is scheduled once";
         Direct(FEW, ANY, NO_MORE), "the same result as with a board";
         Halving(IN_RANK_ORDER, up_to(64 << 10), Traits::EXACT), "fewest rounds";

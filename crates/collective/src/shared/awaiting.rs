@@ -16,7 +16,7 @@ use crate::polling::token;
 use crate::team::Team;
 
 /// How long a call of one of several threads waits for room among what it shows and others show.
-const PATIENCE: Duration = Duration::from_millis(20);
+const SPILL_AFTER: Duration = Duration::from_millis(20);
 
 impl Access<'_> {
     /// Our place for what we post in a step is free, and with it [enough](Board::enough) others: everyone has read what was there.
@@ -81,7 +81,7 @@ impl Access<'_> {
                 }
                 let now = clock::now();
                 let waited = now - *since.get_or_insert(now);
-                (waited >= PATIENCE).then(|| inside.stage_or_spill(board, step, length))
+                (waited >= SPILL_AFTER).then(|| inside.stage_or_spill(board, step, length))
             })?
             .map_err(Error::from)
     }

@@ -232,7 +232,7 @@ impl Board {
     /// As [`round`](Self::round), but wait for these only. Blocks.
     pub fn round_with(&self, terms: Terms, words: &[u64], data: &[u8], whom: Whom) -> Round<'_> {
         if let Some(team) = self.team() {
-            let step = self.meet(team, terms, words, data);
+            let step = self.enter_round(team, terms, words, data);
             (0..self.members.len()).for_each(|member| self.check(member, step, terms));
             return Round { board: self, step };
         }
@@ -259,7 +259,7 @@ impl Board {
     /// The last round: others may write these cells as soon as we have left. Blocks.
     pub fn part(&self, terms: Terms) {
         if let Some(team) = self.team() {
-            self.meet(team, terms, &[], &[]);
+            self.enter_round(team, terms, &[], &[]);
             return;
         }
         let step = self.come(terms, &[], &[]);
@@ -268,7 +268,7 @@ impl Board {
 
     /// A round between nodes: tell all members what we show, and hear of theirs: the step. Blocks until all have come.
     #[cold]
-    fn meet(&self, team: &Team, terms: Terms, words: &[u64], data: &[u8]) -> u64 {
+    fn enter_round(&self, team: &Team, terms: Terms, words: &[u64], data: &[u8]) -> u64 {
         let step = self.step.load(Ordering::Relaxed) + 1;
         self.step.store(step, Ordering::Relaxed);
         assert!(words.len() * 8 + data.len() <= INLINE);

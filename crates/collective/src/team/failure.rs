@@ -98,7 +98,7 @@ impl Team {
         wait_until(|inside| match ready(inside) {
             Some(value) => Some(Ok(value)),
             None => {
-                inside.meet(self.context());
+                inside.waits_in_collective(self.context());
                 self.check_whole(inside).err().map(Err)
             }
         })?

@@ -218,7 +218,7 @@ pub(super) fn on_every_machine(f: impl Fn()) {
 pub(super) fn layout_of(size: usize) -> Option<Layout> {
     let machine = isthmus_engine::MadeUp::parse(MACHINE.get()?).unwrap();
     Some(Layout::new(
-        &(0..size).map(|rank| machine.place(rank)).collect::<Vec<_>>(),
+        &(0..size).map(|rank| machine.locality(rank)).collect::<Vec<_>>(),
     ))
 }
 

@@ -19,7 +19,7 @@ pub(super) trait Direction {
     ///
     /// # Safety
     /// Both sides must be good for the block, and must not overlap.
-    unsafe fn block<B: Block>(block: B, memory: *mut u8, stream: *mut u8);
+    unsafe fn block<B: BlockCopy>(block: B, memory: *mut u8, stream: *mut u8);
 }
 
 /// From memory to the stream.
@@ -30,7 +30,7 @@ pub(super) struct Unpack;
 impl Direction for Pack {
     const PACKS: bool = true;
     #[inline(always)]
-    unsafe fn block<B: Block>(block: B, memory: *mut u8, stream: *mut u8) {
+    unsafe fn block<B: BlockCopy>(block: B, memory: *mut u8, stream: *mut u8) {
         // SAFETY: the caller's promise.
         unsafe { block.copy(memory, stream) }
     }
@@ -39,14 +39,14 @@ impl Direction for Pack {
 impl Direction for Unpack {
     const PACKS: bool = false;
     #[inline(always)]
-    unsafe fn block<B: Block>(block: B, memory: *mut u8, stream: *mut u8) {
+    unsafe fn block<B: BlockCopy>(block: B, memory: *mut u8, stream: *mut u8) {
         // SAFETY: the caller's promise.
         unsafe { block.copy(stream, memory) }
     }
 }
 
 /// How the bytes of one block are moved.
-pub(super) trait Block: Copy {
+pub(super) trait BlockCopy: Copy {
     /// A block of so many bytes.
     fn of(length: usize) -> Self;
     /// Bytes.
@@ -62,7 +62,7 @@ pub(super) trait Block: Copy {
 #[derive(Clone, Copy)]
 struct Fixed<const N: usize>;
 
-impl<const N: usize> Block for Fixed<N> {
+impl<const N: usize> BlockCopy for Fixed<N> {
     #[inline(always)]
     fn of(_: usize) -> Self {
         Self
@@ -83,7 +83,7 @@ impl<const N: usize> Block for Fixed<N> {
 #[derive(Clone, Copy)]
 struct Ascending<const N: usize>;
 
-impl<const N: usize> Block for Ascending<N> {
+impl<const N: usize> BlockCopy for Ascending<N> {
     #[inline(always)]
     fn of(_: usize) -> Self {
         Self
@@ -115,7 +115,7 @@ impl<const N: usize> Block for Ascending<N> {
 #[derive(Clone, Copy)]
 struct Ends<const N: usize>(usize);
 
-impl<const N: usize> Block for Ends<N> {
+impl<const N: usize> BlockCopy for Ends<N> {
     #[inline(always)]
     fn of(length: usize) -> Self {
         Self(length)
@@ -141,7 +141,7 @@ impl<const N: usize> Block for Ends<N> {
 #[derive(Clone, Copy)]
 struct Vectors(usize);
 
-impl Block for Vectors {
+impl BlockCopy for Vectors {
     #[inline(always)]
     fn of(length: usize) -> Self {
         Self(length)
@@ -173,7 +173,7 @@ const LONG: usize = 512;
 #[derive(Clone, Copy)]
 struct Bytes(usize);
 
-impl Block for Bytes {
+impl BlockCopy for Bytes {
     #[inline(always)]
     fn of(length: usize) -> Self {
         Self(length)
@@ -197,7 +197,7 @@ const ROUND: usize = 4;
 /// # Safety
 /// Both sides must be good for all blocks, and must not overlap.
 #[inline(always)]
-unsafe fn each_of_nest<D: Direction, B: Block>(
+unsafe fn each_of_nest<D: Direction, B: BlockCopy>(
     memory: *mut u8,
     stream: *mut u8,
     length: usize,
@@ -252,7 +252,7 @@ fn kept_simple(stream: *mut u8) -> *mut u8 {
 /// # Safety
 /// Both sides must be good for all blocks, and must not overlap.
 #[inline(always)]
-unsafe fn each_of_list<D: Direction, B: Block>(
+unsafe fn each_of_list<D: Direction, B: BlockCopy>(
     memory: *mut u8,
     stream: *mut u8,
     length: usize,
@@ -317,7 +317,7 @@ pub(super) unsafe fn listed<D: Direction>(memory: *mut u8, stream: *mut u8, leng
 /// Loops of one kind, by what moves a block. Each is a function of its own, which saves no more registers than it needs.
 trait Kernels {
     type Kernel;
-    fn of<B: Block>() -> Self::Kernel;
+    fn of<B: BlockCopy>() -> Self::Kernel;
 }
 
 /// Memory, stream, length, inner loop and outer loop; the stream's end. Safe to call as [`nest`] is.
@@ -337,7 +337,7 @@ struct VectorList<D>(PhantomData<D>);
 impl<D: Direction> Kernels for PlainNest<D> {
     type Kernel = NestKernel;
     #[inline(always)]
-    fn of<B: Block>() -> NestKernel {
+    fn of<B: BlockCopy>() -> NestKernel {
         each_of_nest::<D, B>
     }
 }
@@ -345,7 +345,7 @@ impl<D: Direction> Kernels for PlainNest<D> {
 impl<D: Direction> Kernels for PlainList<D> {
     type Kernel = ListKernel;
     #[inline(always)]
-    fn of<B: Block>() -> ListKernel {
+    fn of<B: BlockCopy>() -> ListKernel {
         each_of_list::<D, B>
     }
 }
@@ -354,11 +354,11 @@ impl<D: Direction> Kernels for PlainList<D> {
 impl<D: Direction> Kernels for VectorNest<D> {
     type Kernel = NestKernel;
     #[inline(always)]
-    fn of<B: Block>() -> NestKernel {
+    fn of<B: BlockCopy>() -> NestKernel {
         /// # Safety
         /// As for [`nest`]; the processor has AVX2.
         #[target_feature(enable = "avx2")]
-        unsafe fn kernel<D: Direction, B: Block>(
+        unsafe fn kernel<D: Direction, B: BlockCopy>(
             memory: *mut u8,
             stream: *mut u8,
             length: usize,
@@ -376,11 +376,11 @@ impl<D: Direction> Kernels for VectorNest<D> {
 impl<D: Direction> Kernels for VectorList<D> {
     type Kernel = ListKernel;
     #[inline(always)]
-    fn of<B: Block>() -> ListKernel {
+    fn of<B: BlockCopy>() -> ListKernel {
         /// # Safety
         /// As for [`listed`]; the processor has AVX2.
         #[target_feature(enable = "avx2")]
-        unsafe fn kernel<D: Direction, B: Block>(
+        unsafe fn kernel<D: Direction, B: BlockCopy>(
             memory: *mut u8,
             stream: *mut u8,
             length: usize,

@@ -308,8 +308,8 @@ impl Channels {
             self.leave_to_doorbell(silent, membarrier::fence_everyone);
         }
         let inbound = self.inbound[peer as usize].as_mut().expect("connected");
-        if !inbound.hot {
-            inbound.hot = true;
+        if !inbound.is_polled {
+            inbound.is_polled = true;
             inbound.active = true;
             inbound.ring.set_polled(true);
             self.polled.push(peer);
@@ -318,7 +318,7 @@ impl Channels {
     }
 
     fn is_polled(&self, peer: u32) -> bool {
-        self.inbound(peer).is_some_and(|inbound| inbound.hot)
+        self.inbound(peer).is_some_and(|inbound| inbound.is_polled)
     }
 
     /// The ring of a peer that rings has been looked at: what is still in it is looked at in the next round.
@@ -354,7 +354,7 @@ impl Channels {
         }
         fence(Ordering::SeqCst);
         self.polled.swap_remove(at);
-        inbound.hot = false;
+        inbound.is_polled = false;
         if inbound.ring.is_ready() {
             doorbell::set_bit(self.segment.bitmap(self.me), peer);
         }

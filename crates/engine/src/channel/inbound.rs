@@ -7,8 +7,8 @@ use isthmus_transfer::copy::Copying;
 use crate::channel::outbound::mapped;
 use crate::channel::record::{Envelope, Fixed, Handler, Switch};
 use crate::channel::wishes;
+use crate::data_path::CostSample;
 use crate::limits::CELL_FROM;
-use crate::way::Effort;
 
 /// Where the pieces of a message go that came in several records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub struct Inbound {
     /// The message whose pieces are arriving.
     pub incoming: Option<Incoming>,
     /// If it is one to learn from: what it cost so far, and how it is copied.
-    pub timed: Option<(Effort, Copying)>,
+    pub timed: Option<(CostSample, Copying)>,
     /// How the peer is to copy: see [`wishes::wish`].
     wishes: u32,
     /// Records that came; of these, whole messages or beginnings of them, and announcements. They wrap.
@@ -40,8 +40,8 @@ pub struct Inbound {
     /// Messages of more than a few lines. Wraps.
     longer: u32,
     /// Looked at in every round of progress.
-    pub hot: bool,
-    /// A record came since the last time somebody had to leave the hot ones.
+    pub is_polled: bool,
+    /// A record came since the last time somebody had to leave the polled ones.
     pub active: bool,
 }
 
@@ -63,7 +63,7 @@ impl Inbound {
             eager: 0,
             announced: 0,
             longer: 0,
-            hot: false,
+            is_polled: false,
             active: false,
         }
     }
@@ -137,7 +137,7 @@ impl Inbound {
                 Consumer::new(memory)
             }
         };
-        next.set_polled(self.hot);
+        next.set_polled(self.is_polled);
         next.set_announce_only(announce_only);
         next.set_wishes(self.wishes);
         // Everything in the old ring is taken; from now on it is its owner's.

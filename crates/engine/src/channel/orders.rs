@@ -146,7 +146,7 @@ mod tests {
             announced,
             zero: 0,
             address: 1 << 20,
-            place: 0,
+            shared_address: 0,
             length: 1 << 20,
             advert: 128,
             ticket: 1,

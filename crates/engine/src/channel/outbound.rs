@@ -152,7 +152,7 @@ impl Outbound {
         self.ring.memory().size()
     }
 
-    /// Send a message in one record, if nothing is queued before it and there is room. The hot path.
+    /// Send a message in one record, if nothing is queued before it and there is room. On the path of short messages.
     #[inline]
     pub fn try_eager(&mut self, message: Message) -> bool {
         self.queue.is_empty()

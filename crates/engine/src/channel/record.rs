@@ -165,9 +165,9 @@ pub struct ReadyToSend {
     pub total: u64,
     /// Where it lies in the sender's address space.
     pub address: u64,
-    /// Its place in memory that everybody maps; 0: it is not there. To a receiver on another node: the key by which it is read, if
+    /// Its address in memory that everybody maps; 0: it is not there. To a receiver on another node: the key by which it is read, if
     /// [`Self::READABLE`].
-    pub place: u64,
+    pub shared_address: u64,
     /// Offset of the descriptor in the job segment.
     pub descriptor: u64,
     /// The sender's operation, to be named in the answer.
@@ -181,10 +181,10 @@ impl ReadyToSend {
     /// A flag: all of it is next to the descriptor, too.
     pub const BESIDE: u32 = 1 << 30;
 
-    /// A flag, between nodes: the network reads it out of the sender's memory, by the key in `place`.
+    /// A flag, between nodes: the network reads it out of the sender's memory, by the key in `shared_address`.
     pub const READABLE: u32 = 1 << 29;
 
-    /// A flag: it lies in a block ([`crate::protocol`]), at the offset `place` of the job segment, which is so many lines into it...
+    /// A flag: it lies in a block ([`crate::protocol`]), at the offset `shared_address` of the job segment, which is so many lines into it...
     const IN_BLOCK: u32 = 1 << 28;
     /// ...as the bits from this one on say, and the block's order those from the other on.
     const LINES: u32 = 8;
@@ -221,8 +221,8 @@ pub struct ClearToSend {
     pub copying: u32,
     /// The stream to feed instead of the ring, by [`crate::protocol::streamed::number`]; 0: none.
     pub stream: u32,
-    /// The number of the question, see [`isthmus_shm::Descriptor::ask`].
-    pub question: u64,
+    /// The number of the request, see [`isthmus_shm::Descriptor::ask`].
+    pub number: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -244,8 +244,8 @@ pub struct Help {
     pub descriptor: u64,
     /// Where the receiver's buffer lies in its address space.
     pub address: u64,
-    /// Its place in memory that everybody maps; 0: it is not there.
-    pub place: u64,
+    /// Its address in memory that everybody maps; 0: it is not there.
+    pub shared_address: u64,
     /// Bytes of the message that are wanted.
     pub length: u64,
     /// Bytes of a chunk.
@@ -263,8 +263,8 @@ pub struct Advertised {
     pub zero: u32,
     /// Where the buffer lies in the receiver's address space.
     pub address: u64,
-    /// Its place in memory that everybody maps; 0: it is not there.
-    pub place: u64,
+    /// Its address in memory that everybody maps; 0: it is not there.
+    pub shared_address: u64,
     /// Bytes that it takes.
     pub length: u64,
     /// Offset of the advert in the job segment.

@@ -48,8 +48,8 @@ mod tests {
         let wishes = with_wish(0, 20_000, Copying::Streaming);
         assert_eq!(wish(wishes, 20_000), Copying::Streaming);
         assert_eq!(wish(wishes, 100_000), Copying::usual());
-        let wishes = with_wish(with_wish(wishes, 100_000, Copying::String), 20_000, Copying::Vector);
+        let wishes = with_wish(with_wish(wishes, 100_000, Copying::RepMovsb), 20_000, Copying::Vector);
         assert_eq!(wish(wishes, 20_000), Copying::Vector);
-        assert_eq!(wish(wishes, 100_000), Copying::String);
+        assert_eq!(wish(wishes, 100_000), Copying::RepMovsb);
     }
 }

@@ -362,8 +362,8 @@ mod tests {
 
     #[test]
     fn only_a_refusal_that_lasts_counts() {
-        let mut early = Deferred::default();
-        let after = [0, 400, 900, 3000, 3500].map(|ms| early.refuse(Duration::from_millis(10_000 + ms)).as_millis());
+        let mut deferred = Deferred::default();
+        let after = [0, 400, 900, 3000, 3500].map(|ms| deferred.refuse(Duration::from_millis(10_000 + ms)).as_millis());
         assert_eq!(after, [0, 400, 900, 0, 500]);
     }
 }

@@ -63,7 +63,7 @@ impl Engine {
                 at += 1;
             }
         }
-        self.ops.news |= moved;
+        self.ops.has_events |= moved;
         moved
     }
 

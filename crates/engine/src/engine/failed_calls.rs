@@ -45,7 +45,7 @@ impl Engine {
             return false;
         }
         note_fault_event();
-        self.ops.news = true;
+        self.ops.has_events = true;
         self.drop_unexpected_of(context, tag);
         true
     }
@@ -53,8 +53,8 @@ impl Engine {
     /// Nobody will receive what has come of it.
     fn drop_unexpected_of(&mut self, context: ContextId, tag: i32) {
         let segment = self.segment;
-        let gone = self.remove_all_unexpected(|_, key, early| {
-            let is_over = match early {
+        let gone = self.remove_all_unexpected(|_, key, message| {
+            let is_over = match message {
                 Unexpected::Payload { bytes, total, .. } => bytes.len() as u64 == *total,
                 Unexpected::Announced(record) => {
                     arena::descriptor(segment, Offset(record.descriptor)).is_none_or(|it| it.is_withdrawn())
@@ -63,8 +63,8 @@ impl Engine {
             };
             key.context == context && key.tag == tag && is_over
         });
-        for (key, early) in gone {
-            if let Unexpected::Announced(record) = early {
+        for (key, message) in gone {
+            if let Unexpected::Announced(record) = message {
                 self.take_offer(key.from, record);
             }
         }

@@ -58,7 +58,7 @@ impl Engine {
             let peer = self.segment.failure(self.membership.failures.known()).rank;
             self.membership.failures.know_next();
             if peer != self.me && !self.has_failed(peer) {
-                self.lose(peer);
+                self.handle_failure(peer);
                 if let Some(revocation) = revocation::left_by(self.segment, peer, self.me) {
                     self.revoke(revocation.first, revocation.count);
                 }
@@ -71,7 +71,7 @@ impl Engine {
         if self.segment.nodes() > 1 {
             self.hear_launcher();
         }
-        self.ops.news = true;
+        self.ops.has_events = true;
         fault_events() != before
     }
 
@@ -108,7 +108,7 @@ impl Engine {
     }
 
     /// A process has failed: take what it left, and end what needs it.
-    fn lose(&mut self, peer: u32) {
+    fn handle_failure(&mut self, peer: u32) {
         // What it published is whole, whenever it died. Its doorbell bit may be missing.
         if self.channels.is_remote(peer) {
             self.take_last_frames(peer);
@@ -153,12 +153,14 @@ impl Engine {
             .inbound_mut(peer)
             .and_then(|inbound| inbound.incoming.take());
         let is_part = |entry| incoming == Some(Incoming::Unexpected(entry));
-        self.remove_all_unexpected(|entry, key, early| {
-            key.from == peer && (matches!(early, Unexpected::Announced(_)) || is_part(entry))
+        self.remove_all_unexpected(|entry, key, message| {
+            key.from == peer && (matches!(message, Unexpected::Announced(_)) || is_part(entry))
         });
-        for (entry, key, early) in self.matching.all_taken() {
-            if key.from == peer && (is_part(entry) || matches!(early, Unexpected::Taken(_))) {
-                *early = Unexpected::Lost { source: early.source() };
+        for (entry, key, message) in self.matching.all_taken() {
+            if key.from == peer && (is_part(entry) || matches!(message, Unexpected::Taken(_))) {
+                *message = Unexpected::Lost {
+                    source: message.source(),
+                };
             }
         }
     }
@@ -171,9 +173,9 @@ impl Engine {
                 self.fail(op, REVOKED);
             }
         }
-        self.remove_all_unexpected(|_, key, early| {
+        self.remove_all_unexpected(|_, key, message| {
             contexts.contains(&key.context.0)
-                && matches!(early, Unexpected::Payload { bytes, total, .. } if bytes.len() as u64 == *total)
+                && matches!(message, Unexpected::Payload { bytes, total, .. } if bytes.len() as u64 == *total)
         });
         self.membership.failures.revoke(contexts);
     }

@@ -116,7 +116,7 @@ impl Engine {
     /// Frames of a peer's that have come, in their turn and ahead of it.
     fn frames_heard(&mut self, peer: u32) -> (u64, usize) {
         let link = self.channels.network_mut().map(|network| network.link(peer));
-        link.map_or((0, 0), |link| (link.arrivals.come(), link.arrivals.early()))
+        link.map_or((0, 0), |link| (link.arrivals.come(), link.arrivals.ahead()))
     }
 
     /// Take what has come. True: something had.
@@ -177,7 +177,7 @@ impl Engine {
                     self.handle_frame(prefix, records);
                     self.handle_ahead(peer);
                 }
-                Turn::Early => self.keep_ahead(peer, prefix, bytes),
+                Turn::Ahead => self.keep_ahead(peer, prefix, bytes),
             }
         }
         if let Some(network) = self.channels.network_mut() {
@@ -382,12 +382,12 @@ impl Engine {
                 };
                 self.descriptor(own.0).expect("ours").offer();
                 if let Some(network) = self.channels.network_mut() {
-                    let key = (record.flags & ReadyToSend::READABLE != 0).then_some(record.place);
+                    let key = (record.flags & ReadyToSend::READABLE != 0).then_some(record.shared_address);
                     let theirs = record.descriptor;
                     network.proxies.insert(own.0, Proxy { peer, theirs, key });
                 }
                 record.descriptor = own.0;
-                record.place = 0;
+                record.shared_address = 0;
                 record.flags = 0;
                 self.on_ready_to_send(peer, context, record);
             }
@@ -402,7 +402,7 @@ impl Engine {
                     && let Some(descriptor) = self.descriptor(descriptor.0)
                     && descriptor.take()
                 {
-                    descriptor.ask(record.question);
+                    descriptor.ask(record.number);
                 }
                 self.on_clear_to_send(peer, record);
             }

@@ -6,10 +6,10 @@ use isthmus_transfer::copy::Copying;
 
 use crate::channel::record::ReadyToSend;
 use crate::counters;
+use crate::data_path::DataPath;
 use crate::engine::Engine;
 use crate::memory::buffer::Buffer;
 use crate::ops::Stage;
-use crate::way::Way;
 
 /// So long the provider may take to be done with reads of a process that is no more: longer than the kernel keeps a connection with its host if that
 /// does not answer.
@@ -44,8 +44,8 @@ impl Engine {
         if !network.start_read(segment, id, (peer, record), row, expected) {
             return false;
         }
-        self.ops[op].effort = None;
-        self.ops[op].way = Way::Ring(Copying::Vector);
+        self.ops[op].sample = None;
+        self.ops[op].path = DataPath::Ring(Copying::Vector);
         network.read_on();
         true
     }

@@ -12,7 +12,7 @@ impl Engine {
     /// Keep a message until its receive comes; where.
     pub fn keep(&mut self, key: Key, message: Unexpected) -> u32 {
         counters::UNEXPECTED.add(1);
-        self.ops.news = true;
+        self.ops.has_events = true;
         let entry = self.matching.keep(key, message);
         self.tell_senders();
         entry

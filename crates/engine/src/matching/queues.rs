@@ -252,7 +252,7 @@ fn unlink(list: &mut List, ops: &mut Ops, index: u32) {
 
 /// A message, and its places in the lists of [`UnexpectedQueue`].
 #[derive(Debug)]
-struct Entry<T> {
+struct QueuedMessage<T> {
     key: Key,
     value: Option<T>,
     links: [Link; LISTS],
@@ -284,7 +284,7 @@ const LOOKS: usize = 8;
 /// Messages that wait for a receive, in order of arrival.
 #[derive(Debug)]
 pub struct UnexpectedQueue<T> {
-    entries: Vec<Entry<T>>,
+    entries: Vec<QueuedMessage<T>>,
     free: Vec<u32>,
     arrival: List,
     kinds: [Bins; KINDS],
@@ -329,7 +329,7 @@ impl<T> UnexpectedQueue<T> {
                 index
             }
             None => {
-                self.entries.push(Entry {
+                self.entries.push(QueuedMessage {
                     key,
                     value: Some(value),
                     links: [UNLINKED; LISTS],
@@ -565,7 +565,7 @@ impl<T> UnexpectedQueue<T> {
 }
 
 #[inline]
-fn link<T>(entries: &mut [Entry<T>], list: &mut List, which: usize, index: u32) {
+fn link<T>(entries: &mut [QueuedMessage<T>], list: &mut List, which: usize, index: u32) {
     let previous = list.last;
     match previous {
         NONE => list.first = index,
@@ -576,7 +576,7 @@ fn link<T>(entries: &mut [Entry<T>], list: &mut List, which: usize, index: u32) 
 }
 
 #[inline]
-fn unlink_entry<T>(entries: &mut [Entry<T>], list: &mut List, which: usize, index: u32) {
+fn unlink_entry<T>(entries: &mut [QueuedMessage<T>], list: &mut List, which: usize, index: u32) {
     let Link { previous, next } = entries[index as usize].links[which];
     match previous {
         NONE => list.first = next,

@@ -14,8 +14,8 @@ use crate::fault;
 use crate::membership::control::{self, Nonce, ToLauncher, ToRank};
 use crate::membership::job;
 use crate::membership::launcher::{IS_OURS, LIFELINE, tell};
+use crate::membership::locality;
 use crate::membership::own::{FENCE_NEEDED, FORKED, IDLE, INSIDE, STATE, State, WORLD, believed_cpus, state, world};
-use crate::membership::place;
 use crate::membership::pmi;
 use crate::memory::heap;
 use crate::progress::{gate, thread};
@@ -43,14 +43,14 @@ pub fn boot() -> Result<()> {
         }
         State::Outside => {}
     }
-    let place = match invitation()? {
+    let admission = match invitation()? {
         Some(invitation) => match ask(&invitation)? {
-            Some(place) => place,
+            Some(admission) => admission,
             None => alone()?,
         },
         None => alone()?,
     };
-    settle(place)
+    become_rank(admission)
 }
 
 /// What the launcher put into our environment, or told us.
@@ -63,8 +63,8 @@ struct Invitation {
     by_other: bool,
 }
 
-/// A place in a job.
-struct Place {
+/// What a process of a job has been given.
+struct Admission {
     segment: OwnedFd,
     pool: Option<OwnedFd>,
     nonce: Nonce,
@@ -79,14 +79,14 @@ fn invitation() -> Result<Option<Invitation>> {
             refuse_other_launchers()?;
             return Ok(None);
         };
-        let place = pmi::join(&invited)?;
-        return Ok(place.map(|(place, session)| {
+        let assignment = pmi::join(&invited)?;
+        return Ok(assignment.map(|(assignment, session)| {
             *SESSION.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = session;
             Invitation {
-                nonce: place.nonce,
+                nonce: assignment.nonce,
                 node: 0,
-                rank: place.rank,
-                appnum: place.appnum as i32,
+                rank: assignment.rank,
+                appnum: assignment.appnum as i32,
                 by_other: true,
             }
         }));
@@ -139,11 +139,11 @@ fn refuse_other_launchers() -> Result<()> {
     Ok(())
 }
 
-/// Ask the launcher for our place. `None`: somebody else has it, typically a parent whose environment we inherited.
-fn ask(invitation: &Invitation) -> Result<Option<Place>> {
+/// Ask the launcher to be admitted. `None`: somebody else has it, typically a parent whose environment we inherited.
+fn ask(invitation: &Invitation) -> Result<Option<Admission>> {
     let hint = match invitation.by_other {
         false => "is the mpiexec that set ISTHMUS_JOB still running, on this machine, in this network namespace?",
-        true => "the first rank of each node has started mpiexec --guests there: is it still running?",
+        true => "the first rank of each node has started mpiexec --agent there: is it still running?",
     };
     let failed = |what: &str, error: &dyn std::fmt::Display| Error::Boot(format!("{what}: {error} ({hint})"));
     let name = invitation.nonce.socket_name(invitation.node);
@@ -175,7 +175,7 @@ fn ask(invitation: &Invitation) -> Result<Option<Place>> {
                     appnum: invitation.appnum,
                     singleton: false,
                 };
-                Ok(Some(Place {
+                Ok(Some(Admission {
                     segment,
                     pool,
                     nonce: invitation.nonce,
@@ -213,7 +213,7 @@ fn huge_pages(lifeline: &OwnedFd) -> Option<OwnedFd> {
 }
 
 /// A job of one.
-fn alone() -> Result<Place> {
+fn alone() -> Result<Admission> {
     let mut nonce = [0; 16];
     random::fill(&mut nonce).map_err(|error| Error::Boot(error.to_string()))?;
     let nonce = Nonce(nonce);
@@ -225,7 +225,7 @@ fn alone() -> Result<Place> {
         appnum: -1,
         singleton: true,
     };
-    Ok(Place {
+    Ok(Admission {
         segment,
         pool,
         nonce,
@@ -236,15 +236,15 @@ fn alone() -> Result<Place> {
 }
 
 /// Map the segment, show who we are, become reachable.
-fn settle(place: Place) -> Result<()> {
-    let Place {
+fn become_rank(admission: Admission) -> Result<()> {
+    let Admission {
         segment,
         pool,
         nonce,
         lifeline,
         world,
         launcher_pid,
-    } = place;
+    } = admission;
     let segment: &'static Segment = Box::leak(Box::new(attach(segment, pool, nonce)?));
     if segment.ranks() != world.size {
         return Err(Error::Boot(format!(
@@ -255,7 +255,7 @@ fn settle(place: Place) -> Result<()> {
     }
     segment.keep_from_children();
     warning::open(segment.said());
-    place::learn_nodes(segment);
+    locality::learn_nodes(segment);
     let slot = segment.slot(world.rank);
     if !slot.claim() {
         return Err(Error::Boot(format!("another process is rank {} already", world.rank)));
@@ -277,7 +277,7 @@ fn settle(place: Place) -> Result<()> {
         pid: process::id(),
         nonce: secret,
         nonce_address: if checked { 0 } else { SECRET.as_ptr() as u64 },
-        place: place::of_rank(world.rank).bits(),
+        locality: locality::of_rank(world.rank).bits(),
         access: if checked { [0; 2] } else { mechanism::exposed(nonce.0) },
     });
     occupancy::settle(segment.ranks_here(), believed_cpus().unwrap_or(segment.cpus()));

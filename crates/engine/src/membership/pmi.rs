@@ -3,7 +3,7 @@
 //! (<https://wiki.mpich.org/mpich/index.php/PMI_v1_Wire_Protocol>).
 //!
 //! The launcher tells all ranks which of them can share memory, and the nonce that rank 0 has. The first rank of each node starts
-//! `mpiexec --guests`, which hands out the job's memory there and watches over the ranks as `mpiexec` does over its own. Where all are on one node,
+//! `mpiexec --agent`, which hands out the job's memory there and watches over the ranks as `mpiexec` does over its own. Where all are on one node,
 //! the launcher only sees how processes end from then on. Else it also tells how ranks are reached over the network, and ends the job when one dies: the
 //! connection stays until `MPI_Finalize` (docs/decisions/0085).
 
@@ -35,9 +35,9 @@ pub struct Invited {
 /// The launcher of a job on several nodes.
 pub type Session = Open<UnixStream>;
 
-/// A place in the job.
+/// What the other launcher has assigned to this process.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Assignment {
     /// Its nonce, by which its socket is found.
     pub nonce: Nonce,
     /// Our rank.
@@ -54,19 +54,19 @@ pub fn invited(variable: impl Fn(&str) -> Option<String>) -> Option<Invited> {
     (rank < size && size > 1).then_some(Invited { descriptor, rank, size })
 }
 
-/// Learn our place; rank 0 makes the job. `None`: the connection is not ours, typically that of a parent whose environment we inherited.
+/// Learn our assignment; rank 0 makes the job. `None`: the connection is not ours, typically that of a parent whose environment we inherited.
 /// Waits for all ranks.
 ///
 /// # Errors
 /// The launcher does not answer as it should, or the job cannot be made.
-pub fn join(invited: &Invited) -> Result<Option<(Place, Option<Session>)>> {
+pub fn join(invited: &Invited) -> Result<Option<(Assignment, Option<Session>)>> {
     let Some(socket) = process::inherited_socket(invited.descriptor) else {
         return Ok(None);
     };
     // Not a file: writing to a launcher that has hung up would end the process by SIGPIPE.
     let socket = UnixStream::from(socket);
     let keepers = socket.try_clone().map_err(|error| failed(&error.to_string()))?;
-    let launcher = Launcher::over(socket).map_err(|error| failed(&error))?;
+    let launcher = Launcher::on(socket).map_err(|error| failed(&error))?;
     exchange(launcher, invited, &host::sharing_domain(), |wanted| {
         make_job(wanted, &keepers)
     })
@@ -85,7 +85,7 @@ fn exchange<S: Read + Write>(
     invited: &Invited,
     domain: &str,
     make: impl Fn(Wanted<'_>) -> Result<Nonce>,
-) -> Result<(Place, Option<Open<S>>)> {
+) -> Result<(Assignment, Option<Open<S>>)> {
     let &Invited { rank, size, .. } = invited;
     let mut ask = |line: &str, answer: &str| launcher.ask(line, answer).map_err(|error| failed(&error));
     ask("cmd=init pmi_version=1 pmi_subversion=1", "response_to_init")?;
@@ -122,7 +122,7 @@ fn exchange<S: Read + Write>(
             make((size, Some((nodes, &nonce))))?;
             open.barrier()?;
         }
-        return open.placed(nonce, (rank, appnum), nodes.is_some());
+        return open.assigned(nonce, (rank, appnum), nodes.is_some());
     }
     open.barrier()?;
     let text = open.value(KEY)?;
@@ -133,7 +133,7 @@ fn exchange<S: Read + Write>(
         }
         open.barrier()?;
     }
-    open.placed(nonce, (rank, appnum), nodes.is_some())
+    open.assigned(nonce, (rank, appnum), nodes.is_some())
 }
 
 /// The key-value space of a launcher: what all ranks of a job tell each other by.
@@ -166,14 +166,14 @@ impl<S: Read + Write> Open<S> {
         self.ask(&line, "get_result")?.value("value")
     }
 
-    fn placed(mut self, nonce: Nonce, (rank, appnum): (u32, u32), stays: bool) -> Result<(Place, Option<Self>)> {
-        let place = Place { nonce, rank, appnum };
+    fn assigned(mut self, nonce: Nonce, (rank, appnum): (u32, u32), stays: bool) -> Result<(Assignment, Option<Self>)> {
+        let assignment = Assignment { nonce, rank, appnum };
         if stays {
-            return Ok((place, Some(self)));
+            return Ok((assignment, Some(self)));
         }
         // Nothing more is asked; and a rank's end is no accident of the launcher's from now on.
         self.ask("cmd=finalize", "finalize_ack")?;
-        Ok((place, None))
+        Ok((assignment, None))
     }
 
     /// Tell all ranks how `rank` is reached. Waits for all of them.
@@ -204,7 +204,7 @@ impl<S: Read + Write> Open<S> {
     }
 }
 
-/// Start `mpiexec --guests`, beside this library; it says the nonce of the job that it has made. On several nodes it has the connection
+/// Start `mpiexec --agent`, beside this library; it says the nonce of the job that it has made. On several nodes it has the connection
 /// to the launcher as its standard input, to [end the job](abort_by_launcher) by.
 fn make_job((size, nodes): Wanted<'_>, launcher: &UnixStream) -> Result<Nonce> {
     let failed = |what: String| Error::Boot(format!("cannot make a job of {size} ranks: {what}"));
@@ -217,16 +217,16 @@ fn make_job((size, nodes): Wanted<'_>, launcher: &UnixStream) -> Result<Nonce> {
     })?;
     let mut command = Command::new(&program);
     command.stdin(Stdio::null());
-    let mut guests = size.to_string();
+    let mut ranks = size.to_string();
     if let Some((nodes, nonce)) = nodes {
         let launcher = launcher.try_clone().map_err(|error| failed(error.to_string()))?;
         command.stdin(Stdio::from(OwnedFd::from(launcher)));
         let of: Vec<_> = nodes.of.iter().map(u16::to_string).collect();
-        guests += &format!("@{}@{}", nodes.own, of.join(","));
+        ranks += &format!("@{}@{}", nodes.own, of.join(","));
         // Arguments are seen by everybody.
         command.env("ISTHMUS_JOB", nonce.to_string());
     }
-    command.args(["--guests", &guests]).stdout(Stdio::piped());
+    command.args(["--agent", &ranks]).stdout(Stdio::piped());
     child::apart(&mut command);
     let said = |error: std::io::Error| failed(format!("{}: {error}", program.display()));
     let mut child = command.spawn().map_err(said)?;
@@ -237,7 +237,7 @@ fn make_job((size, nodes): Wanted<'_>, launcher: &UnixStream) -> Result<Nonce> {
             .map_err(said)?;
     }
     let _ = child.wait(); // It has ended: the program itself is nobody's child.
-    Nonce::parse(line.trim_end()).ok_or_else(|| failed(format!("{} --guests said no nonce", program.display())))
+    Nonce::parse(line.trim_end()).ok_or_else(|| failed(format!("{} --agent said no nonce", program.display())))
 }
 
 /// Have the launcher end the job on all nodes, with this exit code. `connection`: one to it, of any rank that has not finalized. Does
@@ -256,7 +256,7 @@ struct Launcher<S> {
 }
 
 impl<S: Read + Write> Launcher<S> {
-    fn over(stream: S) -> std::result::Result<Self, String> {
+    fn on(stream: S) -> std::result::Result<Self, String> {
         Ok(Self {
             stream: BufReader::new(stream),
         })
@@ -333,7 +333,7 @@ mod tests {
     }
 
     /// A launcher that gives these answers, and what it was asked.
-    fn against(answers: &'static [&str], rank: u32, size: u32) -> (Result<Place>, Vec<String>) {
+    fn against(answers: &'static [&str], rank: u32, size: u32) -> (Result<Assignment>, Vec<String>) {
         let (ours, theirs) = UnixStream::pair().expect("two sockets");
         let launcher = std::thread::spawn(move || {
             let mut stream = BufReader::new(theirs);
@@ -351,21 +351,21 @@ mod tests {
             }
             asked
         });
-        let connection = Launcher::over(ours).expect("a connection");
+        let connection = Launcher::on(ours).expect("a connection");
         let invited = Invited {
             descriptor: -1,
             rank,
             size,
         };
-        let place = exchange(connection, &invited, "here", |_| Ok(Nonce([7; 16]))).map(|(place, open)| {
+        let assignment = exchange(connection, &invited, "here", |_| Ok(Nonce([7; 16]))).map(|(assignment, open)| {
             if let Some(mut open) = open {
                 open.say_card(rank, &[0, 255]).expect("the launcher listens");
                 assert_eq!(open.card(0).expect("a card"), [2, 254]);
                 open.finalize();
             }
-            place
+            assignment
         });
-        (place, launcher.join().expect("it ends"))
+        (assignment, launcher.join().expect("it ends"))
     }
 
     const HERE: &str = "cmd=get_result rc=0 value=here";
@@ -373,7 +373,7 @@ mod tests {
 
     #[test]
     fn the_first_rank_tells_the_others() {
-        let (place, asked) = against(
+        let (assignment, asked) = against(
             &[
                 "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0",
                 "cmd=my_kvsname kvsname=space_0",
@@ -389,12 +389,12 @@ mod tests {
             0,
             2,
         );
-        let wanted = Place {
+        let wanted = Assignment {
             nonce: Nonce([7; 16]),
             rank: 0,
             appnum: 2,
         };
-        assert_eq!(place.expect("a place"), wanted);
+        assert_eq!(assignment.expect("an assignment"), wanted);
         assert_eq!(asked[3], "cmd=put kvsname=space_0 key=isthmus-node-0 value=here");
         assert_eq!(
             asked[7],
@@ -404,7 +404,7 @@ mod tests {
 
     #[test]
     fn other_ranks_ask() {
-        let (place, asked) = against(
+        let (assignment, asked) = against(
             &[
                 "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0",
                 "cmd=my_kvsname kvsname=s",
@@ -420,7 +420,7 @@ mod tests {
             1,
             2,
         );
-        assert_eq!(place.expect("a place").rank, 1);
+        assert_eq!(assignment.expect("an assignment").rank, 1);
         assert!(
             !asked.iter().any(|line| line.contains("key=isthmus-job value")),
             "{asked:?}"
@@ -431,7 +431,7 @@ mod tests {
     /// The first of its node makes a keeper there, tells how it is reached, and stays with the launcher until it finalizes.
     #[test]
     fn on_several_nodes_the_launcher_tells_how_ranks_are_reached() {
-        let (place, asked) = against(
+        let (assignment, asked) = against(
             &[
                 "cmd=response_to_init rc=0",
                 "cmd=my_kvsname kvsname=s",
@@ -451,7 +451,7 @@ mod tests {
             1,
             2,
         );
-        assert_eq!(place.expect("a place").nonce, Nonce([7; 16]));
+        assert_eq!(assignment.expect("an assignment").nonce, Nonce([7; 16]));
         assert_eq!(asked[10], "cmd=put kvsname=s key=isthmus-card-1 value=00ff");
         assert_eq!(asked.len(), 14, "{asked:?}");
     }
@@ -475,8 +475,8 @@ mod tests {
                 "cmd=get_result rc=0 value=x",
             ],
         ] {
-            let (place, _) = against(answers, 1, 2);
-            assert!(place.is_err(), "{answers:?}");
+            let (assignment, _) = against(answers, 1, 2);
+            assert!(assignment.is_err(), "{answers:?}");
         }
     }
 }

@@ -9,7 +9,7 @@ use isthmus_transfer::Layout;
 use isthmus_transfer::copy::{Copying, copy, copy_by};
 
 /// A visitor of the pieces of a message's bytes.
-pub type Told<'a> = &'a mut dyn FnMut(&Layout<'_>);
+pub type PieceVisitor<'a> = &'a mut dyn FnMut(&Layout<'_>);
 
 /// The bytes of a message that do not lie in a row, as one stream.
 pub trait Scattered: Sync {
@@ -27,7 +27,7 @@ pub trait Scattered: Sync {
 
     /// Tell `f` where the bytes lie, if that takes only a few words, or as many as there are bytes worth a copy of their
     /// own. False: it does not.
-    fn with_layout(&self, f: Told<'_>) -> bool;
+    fn with_layout(&self, f: PieceVisitor<'_>) -> bool;
 
     /// Would [`Self::with_layout`] tell?
     fn has_layout(&self) -> bool;
@@ -48,7 +48,7 @@ pub(crate) struct Buffer {
 struct Pieces {
     pack: unsafe fn(*const u8, Range<usize>, *mut u8),
     unpack: unsafe fn(*const u8, Range<usize>, *const u8),
-    with_layout: unsafe fn(*const u8, Told<'_>) -> bool,
+    with_layout: unsafe fn(*const u8, PieceVisitor<'_>) -> bool,
     has_layout: unsafe fn(*const u8) -> bool,
 }
 
@@ -68,7 +68,7 @@ unsafe fn unpack<S: Scattered>(data: *const u8, range: Range<usize>, from: *cons
 
 /// # Safety
 /// `data` is an `S`, and its operation pending.
-unsafe fn with_layout<S: Scattered>(data: *const u8, f: Told<'_>) -> bool {
+unsafe fn with_layout<S: Scattered>(data: *const u8, f: PieceVisitor<'_>) -> bool {
     // SAFETY: the caller's promise.
     unsafe { (*data.cast::<S>()).with_layout(f) }
 }
@@ -256,7 +256,7 @@ mod tests {
                 unsafe { (&mut (*self.0.get()))[2 * at] = *from.add(i) };
             }
         }
-        fn with_layout(&self, _: Told<'_>) -> bool {
+        fn with_layout(&self, _: PieceVisitor<'_>) -> bool {
             false
         }
         fn has_layout(&self) -> bool {

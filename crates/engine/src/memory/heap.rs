@@ -16,7 +16,7 @@ use std::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use isthmus_os::huge;
-pub use isthmus_shm::Place;
+pub use isthmus_shm::SharedAddress;
 use isthmus_shm::{Offset, Registry, Segment, registry, segment};
 
 use crate::membership::own::{State, state};
@@ -114,7 +114,7 @@ fn take(length: u64, alignment: u64, policy: HugePages) -> crate::Result<(NonNul
     if let Some(room) = Small::room(length, alignment) {
         let at = small.allocate(room, || heap.allocate(PAGE, PAGE).map(|(page, _)| page.at))?;
         counters::HEAP_BYTES.add(length);
-        return Ok((heap.address(Block { at, length }), false));
+        return Ok((heap.address(Extent { at, length }), false));
     }
     if policy == HugePages::Pool && length >= huge::BYTES {
         match pool.allocate(length, alignment) {
@@ -176,7 +176,7 @@ impl Heaps {
             Freed::No => false,
             Freed::Block => true,
             Freed::Page(at) => {
-                let page = self.ordinary.address(Block { at, length: PAGE });
+                let page = self.ordinary.address(Extent { at, length: PAGE });
                 self.ordinary.free(page)
             }
         }
@@ -185,25 +185,25 @@ impl Heaps {
 
 /// Where peers find these bytes of ours without a system call; `None`: they are not in memory that peers map.
 #[inline]
-pub fn place_of(address: *const u8, length: u64) -> Option<Place> {
+pub fn shared_address_of(address: *const u8, length: u64) -> Option<SharedAddress> {
     REGISTRY.find(address.addr() as u64, length)
 }
 
-/// Address in this process of `length` bytes that are, or are said to be, at `place`. Memory that was not taken from a segment
+/// Address in this process of `length` bytes that are, or are said to be, at `address`. Memory that was not taken from a segment
 /// has none.
 #[inline]
-pub fn address_of(place: Place, length: u64) -> Option<NonNull<u8>> {
-    REGISTRY.at(place, length)
+pub fn address_of(address: SharedAddress, length: u64) -> Option<NonNull<u8>> {
+    REGISTRY.at(address, length)
 }
 
-/// A stretch of the segment: offset and length in bytes, whole pages.
+/// An extent of the segment: offset and length in bytes, whole pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Block {
+struct Extent {
     at: u64,
     length: u64,
 }
 
-impl Block {
+impl Extent {
     fn end(self) -> u64 {
         self.at + self.length
     }
@@ -219,19 +219,19 @@ struct Pool {
 
 impl Pool {
     /// Add a block; answers what it has become part of.
-    fn add(&mut self, block: Block) -> Block {
+    fn add(&mut self, block: Extent) -> Extent {
         let mut whole = block;
         if let Some((&at, &length)) = self.by_offset.range(..block.at).next_back()
             && at + length == block.at
         {
-            whole = Block {
+            whole = Extent {
                 at,
                 length: length + block.length,
             };
-            self.remove(Block { at, length });
+            self.remove(Extent { at, length });
         }
         if let Some(&length) = self.by_offset.get(&block.end()) {
-            self.remove(Block {
+            self.remove(Extent {
                 at: block.end(),
                 length,
             });
@@ -243,25 +243,25 @@ impl Pool {
         whole
     }
 
-    fn remove(&mut self, block: Block) {
+    fn remove(&mut self, block: Extent) {
         self.by_offset.remove(&block.at);
         self.by_size.remove(&(block.length, block.at));
         self.bytes -= block.length;
     }
 
     /// Cut `length` bytes from the smallest block that holds them where `align` moves its beginning to.
-    fn cut(&mut self, length: u64, align: impl Fn(u64) -> u64) -> Option<Block> {
+    fn cut(&mut self, length: u64, align: impl Fn(u64) -> u64) -> Option<Extent> {
         let fits = |&&(size, at): &&(u64, u64)| align(at) - at <= size - length;
         let &(size, at) = self.by_size.range((length, 0)..).find(fits)?;
-        let whole = Block { at, length: size };
-        let block = Block { at: align(at), length };
+        let whole = Extent { at, length: size };
+        let block = Extent { at: align(at), length };
         self.remove(whole);
         for rest in [
-            Block {
+            Extent {
                 at,
                 length: block.at - at,
             },
-            Block {
+            Extent {
                 at: block.end(),
                 length: whole.end() - block.end(),
             },
@@ -298,7 +298,7 @@ impl Heap {
         }
     }
 
-    fn address(&self, block: Block) -> NonNull<u8> {
+    fn address(&self, block: Extent) -> NonNull<u8> {
         let within = self.segment.at(Offset(block.at), block.length);
         within.expect("blocks lie in what was taken from the segment")
     }
@@ -310,7 +310,7 @@ impl Heap {
     }
 
     /// A block, and whether all of it is zeros.
-    fn allocate(&mut self, length: u64, alignment: u64) -> Result<(Block, bool), segment::Error> {
+    fn allocate(&mut self, length: u64, alignment: u64) -> Result<(Extent, bool), segment::Error> {
         let too_much = segment::Error::Exhausted {
             wanted: length,
             left: 0,
@@ -329,7 +329,7 @@ impl Heap {
         Ok((block, are_zeros))
     }
 
-    fn allocate_cold(&mut self, length: u64, alignment: u64) -> Result<Block, segment::Error> {
+    fn allocate_cold(&mut self, length: u64, alignment: u64) -> Result<Extent, segment::Error> {
         let align = self.align(alignment);
         let mut found = self.cold.cut(length, &align);
         if found.is_none() && self.warm.bytes > 0 {
@@ -366,7 +366,7 @@ impl Heap {
         };
         // Users expect to find their data in core dumps, and to share nothing less with children than they do elsewhere.
         self.segment.lend(at, length);
-        self.cold.add(Block { at: at.0, length });
+        self.cold.add(Extent { at: at.0, length });
         Ok(())
     }
 
@@ -377,7 +377,7 @@ impl Heap {
         let Some(length) = self.live.remove(&at) else {
             return false;
         };
-        let whole = self.warm.add(Block { at, length });
+        let whole = self.warm.add(Extent { at, length });
         if self.warm.bytes > KEPT {
             self.warm.remove(whole);
             self.cool_block(whole);
@@ -389,12 +389,12 @@ impl Heap {
     fn cool(&mut self) {
         let all = std::mem::take(&mut self.warm);
         for (at, length) in all.by_offset {
-            self.cool_block(Block { at, length });
+            self.cool_block(Extent { at, length });
         }
     }
 
     /// A free block that is in no pool becomes one without memory, unless the kernel does not take it.
-    fn cool_block(&mut self, block: Block) {
+    fn cool_block(&mut self, block: Extent) {
         match self.segment.unback(Offset(block.at), block.length) {
             true => self.cold.add(block),
             false => self.warm.add(block),
@@ -419,12 +419,12 @@ mod tests {
 
     /// Free bytes and blocks of both kinds, after checking that they are disjoint and not adjacent within a kind.
     fn sound(heap: &Heap) -> u64 {
-        let mut all: Vec<Block> = heap.live.iter().map(|(&at, &length)| Block { at, length }).collect();
+        let mut all: Vec<Extent> = heap.live.iter().map(|(&at, &length)| Extent { at, length }).collect();
         for pool in [&heap.warm, &heap.cold] {
-            let blocks: Vec<Block> = pool
+            let blocks: Vec<Extent> = pool
                 .by_offset
                 .iter()
-                .map(|(&at, &length)| Block { at, length })
+                .map(|(&at, &length)| Extent { at, length })
                 .collect();
             assert!(
                 blocks.windows(2).all(|pair| pair[0].end() < pair[1].at),

@@ -1,7 +1,7 @@
 //! What models with a symmetric heap stand on: memory of the job that all ranks find by name, pieces of the segment that a
 //! process maps again where it likes, and ringing peers without entering the engine.
 //!
-//! A piece is the process's own. Peers reach it by its place in the segment, which they all map, so that whatever a process keeps in it
+//! A piece is the process's own. Peers reach it by its offset in the segment, which they all map, so that whatever a process keeps in it
 //! is a load or store away for everybody.
 
 mod granted;
@@ -115,7 +115,7 @@ impl Piece {
     }
 
     /// Where everybody finds it.
-    pub fn place(&self) -> u64 {
+    pub fn offset(&self) -> u64 {
         self.at
     }
 
@@ -187,8 +187,8 @@ impl Piece {
 }
 
 /// `length` bytes of a peer's piece, as it told us; `None`: there is no such memory.
-pub fn at(place: u64, length: u64) -> Option<NonNull<u8>> {
-    segment().ok()?.range(place, length)
+pub fn at(offset: u64, length: u64) -> Option<NonNull<u8>> {
+    segment().ok()?.range(offset, length)
 }
 
 /// Keep addresses for the caller, without access. False: they are not all free in this process.

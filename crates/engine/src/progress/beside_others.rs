@@ -140,7 +140,7 @@ pub(super) fn facts(oversubscribed: bool) -> Facts {
     let are_lost = oversubscribed && OTHERS.lost_until.load(Ordering::Relaxed) != 0 && sleeps_at(clock::now());
     match are_lost {
         true => Facts {
-            patience: Duration::ZERO,
+            yield_for: Duration::ZERO,
             ..facts
         },
         false => facts,

@@ -48,7 +48,7 @@ pub fn ring(peer: Peer) {
 
 impl Entered {
     /// The wait that is under way is for what is no message, in a collective call of this message space: for people who ask.
-    pub fn meet(&mut self, context: ContextId) {
+    pub fn waits_in_collective(&mut self, context: ContextId) {
         let peer = match self.engine().cause {
             Cause::Comes(peer) | Cause::Collective(Some(peer), _) => Some(peer),
             _ => None,

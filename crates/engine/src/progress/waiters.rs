@@ -125,7 +125,7 @@ pub(crate) fn settle(inside: &mut Entered) -> Wake {
 fn settle_for_others(inside: &mut Entered) -> Wake {
     let bell = bell(inside);
     let (mut bits, mut someone) = (0, false);
-    if inside.engine().take_news() {
+    if inside.engine().take_events() {
         bits |= look_for_all(inside);
         someone = inside.advance_background().is_some();
     }
@@ -164,7 +164,7 @@ fn arm(inside: &mut Entered, bell: &Doorbell) -> (u32, bool) {
         let moved = inside.engine().progress();
         let due = inside.advance_background().is_some();
         // In any case: some wait for changes of shared memory only.
-        inside.engine().take_news();
+        inside.engine().take_events();
         bits |= look_for_all(inside);
         if due {
             return (bits, false);

@@ -83,7 +83,7 @@ fn facts(ranks: u32, cpus: u32, wake: Option<Duration>) -> Facts {
         cpus,
         wake,
         spin: Duration::from_micros(tunables::SPIN_US.get()),
-        patience: Duration::from_micros(tunables::YIELD_US.get()),
+        yield_for: Duration::from_micros(tunables::YIELD_US.get()),
         beside_others: occupancy::is_beside_others(),
     }
 }

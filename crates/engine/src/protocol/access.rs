@@ -7,25 +7,25 @@
 use std::ops::Range;
 
 use isthmus_os::{Error as OsError, errno};
-use isthmus_shm::{Place, Segment};
+use isthmus_shm::{Segment, SharedAddress};
 use isthmus_transfer::Pending;
 use isthmus_transfer::cma::Refusal;
 use isthmus_transfer::{Cause, Direction, Interrupted, Layout, Transfer};
 
 use crate::channel::record::ReadyToSend;
 use crate::counters;
+use crate::data_path::DataPath;
 use crate::engine::Engine;
 use crate::memory::buffer::Buffer;
 use crate::memory::heap::{self, REGISTRY};
 use crate::protocol::mechanism;
 use crate::tunables;
 use crate::warning::{Warning, warn};
-use crate::way::Way;
 
 /// How one side reaches the other's buffer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Access {
-    pub way: Way,
+    pub path: DataPath,
     transfer: &'static dyn Transfer,
     /// Where the peer's buffer begins, in the numbers of the mechanism.
     base: u64,
@@ -93,14 +93,14 @@ impl Access {
     }
 
     fn count_copy(self) {
-        if self.way != Way::Mapped {
+        if self.path != DataPath::Mapped {
             counters::SINGLE_COPIES.add_anywhere(1);
         }
     }
 
     pub fn count(self, bytes: u64) {
-        match self.way {
-            Way::Mapped => counters::MAPPED_BYTES.add(bytes),
+        match self.path {
+            DataPath::Mapped => counters::MAPPED_BYTES.add(bytes),
             _ if self.transfer.name() == "kmod" => counters::KMOD_BYTES.add(bytes),
             _ => counters::CMA_BYTES.add(bytes),
         }
@@ -182,9 +182,9 @@ impl Pushable {
     const BY_SINGLE_COPY: u32 = 2;
 
     /// Into a buffer that is reached this way?
-    pub fn by(self, way: Way) -> bool {
-        let needed = match way {
-            Way::Mapped => Self::INTO_MAPPED,
+    pub fn by(self, path: DataPath) -> bool {
+        let needed = match path {
+            DataPath::Mapped => Self::INTO_MAPPED,
             _ => Self::BY_SINGLE_COPY,
         };
         self.0 & needed != 0
@@ -198,24 +198,24 @@ impl Engine {
             return None;
         }
         let access = self
-            .mapped_access(record.place, length)
+            .mapped_access(record.shared_address, length)
             .or_else(|| self.single_access(peer, record.address, Direction::Pull))?;
-        mechanism::may_pull(access.way).then_some(access)
+        mechanism::may_pull(access.path).then_some(access)
     }
 
-    /// How the peer's buffer of `length` bytes may be written: by its place in mapped memory if it has one, by its
+    /// How the peer's buffer of `length` bytes may be written: by its shared address if it has one, by its
     /// address if not.
-    pub(crate) fn push_access(&mut self, peer: u32, address: u64, place: u64, length: u64) -> Option<Access> {
-        self.mapped_access(place, length)
+    pub(crate) fn push_access(&mut self, peer: u32, address: u64, shared_address: u64, length: u64) -> Option<Access> {
+        self.mapped_access(shared_address, length)
             .or_else(|| self.single_access(peer, address, Direction::Push))
     }
 
-    /// A buffer at that place, if the place makes sense.
-    pub(crate) fn mapped_access(&self, place: u64, length: u64) -> Option<Access> {
-        (place != 0 && REGISTRY.at(Place(place), length).is_some()).then(|| Access {
-            way: Way::Mapped,
+    /// A buffer at that shared address, if it makes sense.
+    pub(crate) fn mapped_access(&self, shared_address: u64, length: u64) -> Option<Access> {
+        (shared_address != 0 && REGISTRY.at(SharedAddress(shared_address), length).is_some()).then(|| Access {
+            path: DataPath::Mapped,
             transfer: mechanism::mapped(),
-            base: place,
+            base: shared_address,
         })
     }
 
@@ -231,7 +231,7 @@ impl Engine {
             return None;
         };
         Some(Access {
-            way: Way::SingleCopy,
+            path: DataPath::SingleCopy,
             transfer,
             base: address,
         })
@@ -242,30 +242,30 @@ impl Engine {
         if buffer.row().is_some() || !buffer.has_layout() {
             return Pushable::NO;
         }
-        let reach = &self.transfers.permissions[peer as usize];
-        match reach.no_push || matches!(reach.probed, Probed::No) {
+        let permissions = &self.transfers.permissions[peer as usize];
+        match permissions.no_push || matches!(permissions.probed, Probed::No) {
             true => Pushable(Pushable::INTO_MAPPED),
             false => Pushable(Pushable::INTO_MAPPED | Pushable::BY_SINGLE_COPY),
         }
     }
 
     /// The way of the receive's buffer `row` for a sender that pushes into it.
-    pub(crate) fn way_into(row: *mut u8, length: u64) -> Way {
-        match heap::place_of(row, length) {
-            Some(_) => Way::Mapped,
-            None => Way::SingleCopy,
+    pub(crate) fn path_into(row: *mut u8, length: u64) -> DataPath {
+        match heap::shared_address_of(row, length) {
+            Some(_) => DataPath::Mapped,
+            None => DataPath::SingleCopy,
         }
     }
 
     /// Has the machine refused such copies, perhaps since this one began?
-    pub(crate) fn is_refused(&self, peer: u32, way: Way, direction: Direction) -> bool {
-        way == Way::SingleCopy && self.transfers.permissions[peer as usize].is_closed(direction)
+    pub(crate) fn is_refused(&self, peer: u32, path: DataPath, direction: Direction) -> bool {
+        path == DataPath::SingleCopy && self.transfers.permissions[peer as usize].is_closed(direction)
     }
 
     /// A copy has failed, and its transfer goes on without.
     #[cold]
-    pub(crate) fn copy_failed(&mut self, peer: u32, way: Way, direction: Direction, stopped: Interrupted) {
-        if way == Way::SingleCopy && is_for_good(stopped.cause()) {
+    pub(crate) fn copy_failed(&mut self, peer: u32, path: DataPath, direction: Direction, stopped: Interrupted) {
+        if path == DataPath::SingleCopy && is_for_good(stopped.cause()) {
             self.transfers.permissions[peer as usize].close(direction);
         }
         report(direction, peer, &Refusal::Os(stopped.error));
@@ -353,8 +353,8 @@ mod tests {
 
     #[test]
     fn what_may_be_pushed_where() {
-        let ways = [Way::Mapped, Way::SingleCopy];
-        let by = |bits| ways.map(|way| Pushable(bits).by(way));
+        let paths = [DataPath::Mapped, DataPath::SingleCopy];
+        let by = |bits| paths.map(|path| Pushable(bits).by(path));
         assert_eq!(
             [by(0), by(1), by(2), by(3)],
             [[false; 2], [true, false], [false, true], [true; 2]]

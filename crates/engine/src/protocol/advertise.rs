@@ -25,6 +25,7 @@ use crate::channel::orders::Known;
 use crate::channel::outbound::Answer;
 use crate::channel::record::{Advertised, ReadyToSend};
 use crate::counters;
+use crate::data_path::DataPath;
 use crate::engine::Engine;
 use crate::limits::{ANSWERS_WITHIN, BYTES_PER_US, PUSHED_FROM};
 use crate::matching::queues::Key;
@@ -35,7 +36,6 @@ use crate::protocol::mechanism;
 use crate::protocol::single_copy::{Push, chunk_of};
 use crate::tunables;
 use crate::types::{ContextId, OpId};
-use crate::way::Way;
 
 /// The receives that we have advertised.
 #[derive(Debug, Default)]
@@ -93,7 +93,7 @@ impl Engine {
             from: peer,
             tag,
         };
-        let is_pushable = mechanism::may_push(Way::SingleCopy) || mechanism::may_push(Way::Mapped);
+        let is_pushable = mechanism::may_push(DataPath::SingleCopy) || mechanism::may_push(DataPath::Mapped);
         let goes_at_once = length as u64 <= self.transfers.facts.eager_limit;
         let is_remote = self.channels.is_remote(peer);
         if goes_at_once || peer == self.me || is_remote || own.is_some() || !is_pushable {
@@ -116,7 +116,7 @@ impl Engine {
             announced,
             zero: 0,
             address: buffer.expose_provenance() as u64,
-            place: heap::place_of(buffer, length as u64).map_or(0, |place| place.0),
+            shared_address: heap::shared_address_of(buffer, length as u64).map_or(0, |shared_address| shared_address.0),
             length: length as u64,
             advert: at.0,
             ticket,
@@ -188,7 +188,7 @@ impl Engine {
             self.matching.remove_posted(&mut self.ops, op);
             let expected = self.ops.matched(op, record.envelope.source, key.tag, record.total);
             self.ops[op].to = peer;
-            self.ops[op].effort = None;
+            self.ops[op].sample = None;
             self.ops[op].began = None;
             self.start_following(op, peer, record, expected);
         } else if self.is_withdrawn(record) {
@@ -268,8 +268,8 @@ impl Engine {
         if send.to != peer || !buffer.has_layout() || length < PUSHED_FROM || lies_here {
             return None;
         }
-        let access = self.push_access(peer, record.address, record.place, length)?;
-        if !mechanism::may_push(access.way) || !self.advert(record.advert)?.claim(record.ticket, own) {
+        let access = self.push_access(peer, record.address, record.shared_address, length)?;
+        if !mechanism::may_push(access.path) || !self.advert(record.advert)?.claim(record.ticket, own) {
             return None;
         }
         // It has its receive: not a candidate for others, and nobody else takes it off the list if we push all of it.

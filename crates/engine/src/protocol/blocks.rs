@@ -19,7 +19,7 @@ use crate::memory::buffer::Buffer;
 use crate::ops::{Ops, Owner};
 use crate::types::OpId;
 
-/// A copy by strings is slow where one end lies a few bytes further in its page than the other.
+/// A copy by `rep movsb` is slow where one end lies a few bytes further in its page than the other.
 const PAGE: u64 = 4 << 10;
 
 /// A line.
@@ -102,15 +102,15 @@ impl Blocks {
 
     /// The receiver of this send has kept its block.
     pub fn leave(&mut self, op: OpId) {
-        self.lose(|away| away.op == op);
+        self.drop_lost(|away| away.op == op);
     }
 
     /// The peer has died. It may have kept blocks of ours, and sent them to others, without having told us.
     pub fn forget(&mut self, peer: u32) {
-        self.lose(|away| away.to == peer);
+        self.drop_lost(|away| away.to == peer);
     }
 
-    fn lose(&mut self, is_lost: impl Fn(&Away) -> bool) {
+    fn drop_lost(&mut self, is_lost: impl Fn(&Away) -> bool) {
         let before = self.away.len();
         self.away.retain(|away| !is_lost(away));
         self.count = self.count.saturating_sub(before - self.away.len());
@@ -167,7 +167,7 @@ impl Engine {
         // SAFETY: the block is ours, has room for the message there, and is no part of the user's pending buffer.
         unsafe {
             match row {
-                Some(from) if Copying::strings_suit(from, there) => copy_by(Copying::String, from, there, length),
+                Some(from) if Copying::rep_movsb_suits(from, there) => copy_by(Copying::RepMovsb, from, there, length),
                 _ => message.buffer.read(0, length, there),
             }
         }
@@ -194,7 +194,7 @@ impl Engine {
 
     /// Copy the message out of its block, if it lies in one.
     pub(super) fn take_from_block(&self, op: u32, record: ReadyToSend, expected: u64) -> bool {
-        let at = record.lines_into_block().map(|_| Offset(record.place));
+        let at = record.lines_into_block().map(|_| Offset(record.shared_address));
         let there = at.and_then(|at| self.segment.at(at, expected));
         if let Some(there) = there {
             // SAFETY: the receive's pending buffer has room for `expected` bytes; as many are mapped there, which are left alone until the
@@ -209,7 +209,7 @@ impl Engine {
         let Some((lines, order)) = record.lines_into_block() else {
             return false;
         };
-        let block = record.place.checked_sub(lines * LINE);
+        let block = record.shared_address.checked_sub(lines * LINE);
         block.is_some_and(|block| self.transfers.blocks.keep(self.segment, Offset(block), order))
     }
 }

@@ -197,7 +197,7 @@ impl Engine {
             helped.count(got);
             helped.done += got;
             if let Err(stopped) = outcome {
-                self.copy_failed(helped.peer, helped.access.way, Direction::Pull, stopped);
+                self.copy_failed(helped.peer, helped.access.path, Direction::Pull, stopped);
             } else if helped.done < helped.expected
                 && let Some(next) =
                     self.hand_to_module(helped.access, self.ops[helped.op].buffer, helped.done..helped.expected)
@@ -206,8 +206,8 @@ impl Engine {
                 self.transfers.helped.push(helped);
                 continue;
             }
-            if let Some(effort) = &mut self.ops[helped.op].effort {
-                effort.add_receiver(clock::ticks().wrapping_sub(helped.began));
+            if let Some(sample) = &mut self.ops[helped.op].sample {
+                sample.add_receiver(clock::ticks().wrapping_sub(helped.began));
             }
             self.fetched(helped.op, helped.peer, helped.record, helped.done..helped.expected);
         }

@@ -17,12 +17,12 @@ use isthmus_transfer::stream::{Drain, Feed, Kind};
 use isthmus_transfer::trace::{Event, Trace};
 use isthmus_transfer::{Direction, Interrupted, Pending, Shape, Transfer};
 
+use crate::data_path::DataPath;
 use crate::fault::plan;
 use crate::membership::own;
 use crate::memory::heap::REGISTRY;
 use crate::tunables;
 use crate::warning::{Warning, warn};
-use crate::way::Way;
 
 /// Any mechanism, for as long as the process lives. Each call leaks a little memory: once per peer.
 pub(crate) fn keep(transfer: impl Transfer + 'static) -> &'static dyn Transfer {
@@ -194,7 +194,7 @@ pub enum Sides {
 /// What the user has named by the tunable `mechanism`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Named {
-    /// What moves the bytes of long messages: the way's name, see [`Way::mechanism`].
+    /// What moves the bytes of long messages: the path's name, see [`DataPath::mechanism`].
     pub mechanism: &'static str,
     /// Which side is to make single copies.
     pub sides: Sides,
@@ -204,7 +204,7 @@ pub struct Named {
 #[derive(Debug, Clone, Copy)]
 struct Choice {
     name: &'static str,
-    /// The way's, see [`Way::mechanism`].
+    /// The path's, see [`DataPath::mechanism`].
     mechanism: &'static str,
     sides: Sides,
     /// What makes single copies; `None`: what there is.
@@ -283,23 +283,23 @@ pub(crate) fn copied_later() -> Option<Later> {
 }
 
 /// May large messages go this way?
-pub(crate) fn is_open(way: Way) -> bool {
-    forced().is_none_or(|choice| choice.mechanism == way.mechanism())
+pub(crate) fn is_open(path: DataPath) -> bool {
+    forced().is_none_or(|choice| choice.mechanism == path.mechanism())
 }
 
 /// Has the user named this way?
-pub(crate) fn is_forced(way: Way) -> bool {
-    forced().is_some_and(|choice| choice.mechanism == way.mechanism())
+pub(crate) fn is_forced(path: DataPath) -> bool {
+    forced().is_some_and(|choice| choice.mechanism == path.mechanism())
 }
 
 /// May the receiver copy, this way?
-pub(crate) fn may_pull(way: Way) -> bool {
-    is_open(way) && sides() != Sides::Sender
+pub(crate) fn may_pull(path: DataPath) -> bool {
+    is_open(path) && sides() != Sides::Sender
 }
 
 /// May the sender copy, this way?
-pub(crate) fn may_push(way: Way) -> bool {
-    is_open(way) && sides() != Sides::Receiver
+pub(crate) fn may_push(path: DataPath) -> bool {
+    is_open(path) && sides() != Sides::Receiver
 }
 
 /// Which side is to make single copies.

@@ -6,6 +6,8 @@ use isthmus_transfer::copy::Copying;
 
 use crate::channel::inbound::Incoming;
 use crate::channel::record::{Body, Data, EagerFirst, Envelope};
+use crate::data_path;
+use crate::data_path::{CostSample, DataPath};
 use crate::engine::Engine;
 use crate::fault;
 use crate::limits::TIMED_WHOLE_FROM;
@@ -15,8 +17,6 @@ use crate::memory::payload::Payload;
 use crate::ops::Stage;
 use crate::protocol::choice::select;
 use crate::types::ContextId;
-use crate::way;
-use crate::way::{Effort, Way};
 
 impl Engine {
     /// A whole message.
@@ -65,12 +65,12 @@ impl Engine {
                 Incoming::Receive(op)
             }
             None => {
-                let early = Unexpected::Payload {
+                let unexpected = Unexpected::Payload {
                     source: first.envelope.source,
                     bytes: Payload::Long(self.memory.spare.take(first.total as usize)),
                     total: first.total,
                 };
-                Incoming::Unexpected(self.keep(key, early))
+                Incoming::Unexpected(self.keep(key, unexpected))
             }
         };
         self.set_incoming(peer, Some(incoming));
@@ -81,7 +81,7 @@ impl Engine {
         let (began, copying) = (clock::ticks(), Copying::of(first.copying));
         let is_streamed = first.total >= TIMED_WHOLE_FROM && (payload.len() as u64) < first.total;
         if is_streamed && let Some(inbound) = self.channels.inbound_mut(peer) {
-            inbound.timed = Some((Effort::begin(), copying));
+            inbound.timed = Some((CostSample::begin(), copying));
         }
         self.on_eager_more(peer, first.ticks.into(), payload);
         if !is_streamed
@@ -108,19 +108,19 @@ impl Engine {
         let Some(inbound) = self.channels.inbound_mut(peer) else {
             return;
         };
-        if let (Some((effort, _)), Some(began)) = (&mut inbound.timed, began) {
-            effort.add_sender(ticks);
-            effort.add_receiver(clock::ticks().wrapping_sub(began));
+        if let (Some((sample, _)), Some(began)) = (&mut inbound.timed, began) {
+            sample.add_sender(ticks);
+            sample.add_receiver(clock::ticks().wrapping_sub(began));
         }
         if !whole {
             return;
         }
         inbound.incoming = None;
-        if let (Some((effort, copying)), Some(Incoming::Receive(op))) = (inbound.timed.take(), incoming)
+        if let (Some((sample, copying)), Some(Incoming::Receive(op))) = (inbound.timed.take(), incoming)
             && self.ops[op].buffer.row().is_some()
         {
             let total = self.ops[op].wire;
-            self.learn_from_eager(peer, copying, total, total, effort.cost());
+            self.learn_from_eager(peer, copying, total, total, sample.cost());
         }
     }
 
@@ -145,8 +145,8 @@ impl Engine {
             return;
         }
         let eager = &mut self.learned(peer).eager;
-        eager.learn(Way::Ring(copying), total, bytes, took);
-        let Way::Ring(best) = eager.choose(total, way::ring_ways()) else {
+        eager.learn(DataPath::Ring(copying), total, bytes, took);
+        let DataPath::Ring(best) = eager.choose(total, data_path::ring_paths()) else {
             return;
         };
         if let Some(inbound) = self.channels.inbound_mut(peer) {
@@ -171,22 +171,22 @@ impl Engine {
             self.end_over(peer, "a piece of a message that we read out of its memory");
         }
         fault::strike_piece(Direction::Pull);
-        let (mut effort, way, length) = (self.ops[op].effort, self.ops[op].way, self.ops[op].wire);
+        let (mut sample, path, length) = (self.ops[op].sample, self.ops[op].path, self.ops[op].wire);
         let began = clock::ticks();
         let whole = self.store(op, data.offset, payload);
-        if let Some(effort) = &mut effort {
-            effort.add_sender(data.ticks.into());
-            effort.add_receiver(clock::ticks().wrapping_sub(began));
+        if let Some(sample) = &mut sample {
+            sample.add_sender(data.ticks.into());
+            sample.add_receiver(clock::ticks().wrapping_sub(began));
             match whole {
                 true if self.came_through_new_memory(peer, length) => {}
-                true => self.learn_from_announced(peer, *effort, way, length),
-                false => self.ops[op].effort = Some(*effort),
+                true => self.learn_from_announced(peer, *sample, path, length),
+                false => self.ops[op].sample = Some(*sample),
             }
         } else if let Some(began) = self.ops[op].began
             && whole
             && !self.came_through_new_memory(peer, length)
         {
-            self.learn_from_scattered(peer, way, began, length);
+            self.learn_from_scattered(peer, path, began, length);
         }
     }
 
@@ -219,8 +219,8 @@ impl Engine {
 }
 
 /// Add a piece to a message that is kept; true if it is whole now.
-fn append(early: &mut Unexpected, payload: Body) -> bool {
-    let Unexpected::Payload { bytes, total, .. } = early else {
+fn append(unexpected: &mut Unexpected, payload: Body) -> bool {
+    let Unexpected::Payload { bytes, total, .. } = unexpected else {
         return true;
     };
     let fits = (*total as usize).saturating_sub(bytes.len()).min(payload.len());

@@ -39,9 +39,9 @@ impl Engine {
             return None;
         }
         let entry = self.matching.find_unexpected(pattern)?;
-        let (key, early) = self.matching.unexpected_mut(entry);
+        let (key, unexpected) = self.matching.unexpected_mut(entry);
         // SAFETY: the caller's promise.
-        let arrival = unsafe { copy_whole(key, early, buffer, capacity) }?;
+        let arrival = unsafe { copy_whole(key, unexpected, buffer, capacity) }?;
         let block = self.end_unexpected(entry);
         self.spare(block);
         Some(arrival)
@@ -59,9 +59,9 @@ impl Engine {
         capacity: usize,
     ) -> Option<Arrival> {
         let entry = self.matching.taken(message)?;
-        let (key, early) = self.matching.unexpected_mut(entry);
+        let (key, unexpected) = self.matching.unexpected_mut(entry);
         // SAFETY: the caller's promise.
-        let arrival = unsafe { copy_whole(key, early, buffer, capacity) }?;
+        let arrival = unsafe { copy_whole(key, unexpected, buffer, capacity) }?;
         let block = self.matching.end_taken(entry);
         self.spare(block);
         Some(arrival)
@@ -75,11 +75,11 @@ impl Engine {
         }
     }
 
-    /// Give the receive `op` the first message that came early and that it matches. False: there is none.
+    /// Give the receive `op` the first unexpected message that it matches. False: there is none.
     fn receive_unexpected(&mut self, op: u32, pattern: Pattern) -> bool {
         while let Some(entry) = self.matching.find_unexpected(pattern) {
-            let (key, early) = self.remove_unexpected(entry);
-            if self.take_unexpected(op, key.from, key.tag, early, Incoming::Unexpected(entry)) {
+            let (key, unexpected) = self.remove_unexpected(entry);
+            if self.take_unexpected(op, key.from, key.tag, unexpected, Incoming::Unexpected(entry)) {
                 return true;
             }
         }
@@ -93,7 +93,7 @@ impl Engine {
         if !outcome.revoked && self.probe(pattern).is_some() {
             return None;
         }
-        Some(self.over(pattern.context, outcome))
+        Some(self.completed(pattern.context, outcome))
     }
 
     #[inline]
@@ -107,9 +107,9 @@ impl Engine {
         Ok(op)
     }
 
-    /// Give a message that came early to the receive `op`. False: it was withdrawn, look for another.
-    fn take_unexpected(&mut self, op: u32, peer: u32, tag: i32, early: Unexpected, was: Incoming) -> bool {
-        match early {
+    /// Give an unexpected message to the receive `op`. False: it was withdrawn, look for another.
+    fn take_unexpected(&mut self, op: u32, peer: u32, tag: i32, unexpected: Unexpected, was: Incoming) -> bool {
+        match unexpected {
             Unexpected::Payload { source, bytes, total } => {
                 let expected = self.ops.matched(op, source, tag, total);
                 self.ops[op].to = peer;
@@ -166,19 +166,19 @@ impl Engine {
         Some(self.arrival_of(entry))
     }
 
-    /// What a message that came early will report.
+    /// What an unexpected message will report.
     #[inline]
     fn arrival_of(&mut self, entry: u32) -> Arrival {
         let ops = &self.ops;
-        let (key, early) = self.matching.unexpected_mut(entry);
-        let bytes = match early {
+        let (key, unexpected) = self.matching.unexpected_mut(entry);
+        let bytes = match unexpected {
             Unexpected::Payload { total, .. } => *total,
             Unexpected::Announced(record) | Unexpected::Taken(record) => record.total,
             Unexpected::Loopback { op, .. } => ops[*op].length as u64,
             Unexpected::Lost { .. } => 0,
         };
         Arrival {
-            source: early.source(),
+            source: unexpected.source(),
             tag: key.tag,
             bytes,
         }
@@ -211,9 +211,9 @@ impl Engine {
             };
             let arrival = self.arrival_of(entry);
             let message = self.take_out(entry)?;
-            let (key, early) = self.matching.unexpected_mut(entry);
-            if let Unexpected::Announced(record) = *early {
-                *early = Unexpected::Taken(record);
+            let (key, unexpected) = self.matching.unexpected_mut(entry);
+            if let Unexpected::Announced(record) = *unexpected {
+                *unexpected = Unexpected::Taken(record);
                 if !self.take_offer(key.from, record) {
                     self.matching.remove_taken(entry);
                     continue;
@@ -230,14 +230,14 @@ impl Engine {
     pub unsafe fn receive_matched(&mut self, message: MessageId, buffer: Buffer, capacity: usize) -> Result<u32> {
         self.ops.reserve()?;
         let entry = self.matching.taken(message).ok_or(Error::NoSuchMessage)?;
-        let (key, early) = self.matching.remove_taken(entry);
+        let (key, unexpected) = self.matching.remove_taken(entry);
         let pattern = Pattern {
             context: key.context,
             from: Some(key.from),
             tag: Some(key.tag),
         };
         let op = self.new_receive(pattern, buffer, capacity)?;
-        let given = self.take_unexpected(op, key.from, key.tag, early, Incoming::Unexpected(entry));
+        let given = self.take_unexpected(op, key.from, key.tag, unexpected, Incoming::Unexpected(entry));
         debug_assert!(given, "a taken message cannot be withdrawn");
         Ok(op)
     }
@@ -267,8 +267,8 @@ impl Engine {
 /// # Safety
 /// `buffer` must be writable for `capacity` bytes.
 #[inline]
-unsafe fn copy_whole(key: Key, early: &Unexpected, buffer: *mut u8, capacity: usize) -> Option<Arrival> {
-    let (source, bytes) = early.whole(capacity)?;
+unsafe fn copy_whole(key: Key, unexpected: &Unexpected, buffer: *mut u8, capacity: usize) -> Option<Arrival> {
+    let (source, bytes) = unexpected.whole(capacity)?;
     // SAFETY: the buffer has room for them.
     unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), buffer, bytes.len()) };
     Some(Arrival {

@@ -14,15 +14,15 @@
 //!                      <-     Finished
 //! ```
 //!
-//! A sender that computes does not hear that it is clear to send. After a short silence the receiver takes the question
-//! back and pulls: slower perhaps than a ring with both at work, but the sender's computation hides it. What a receiver
+//! A sender that computes does not hear that it is clear to send. After a short silence the receiver withdraws the request
+//! and pulls: slower perhaps than a ring with both at work, but the sender's computation hides it. What a receiver
 //! that computes does not hear, see [`crate::protocol::advertise`].
 
 use std::ops::Range;
 use std::time::Duration;
 
 use isthmus_os::clock;
-use isthmus_os::topology::{Level, Place};
+use isthmus_os::topology::{Level, Locality};
 use isthmus_shm::Offset;
 use isthmus_transfer::Direction;
 use isthmus_transfer::copy::Copying;
@@ -30,6 +30,7 @@ use isthmus_transfer::copy::Copying;
 use crate::channel::outbound::{Answer, Queued};
 use crate::channel::record::{ClearToSend, Finished, ReadyToSend};
 use crate::counters;
+use crate::data_path::{CostSample, DataPath};
 use crate::engine::Engine;
 use crate::limits::PUSHED_FROM;
 use crate::matching::queues::Key;
@@ -44,7 +45,6 @@ use crate::protocol::choice::tuning;
 use crate::protocol::mechanism;
 use crate::rules::Rule;
 use crate::types::{ContextId, OpId};
-use crate::way::{Effort, Way};
 
 /// The side that copies an announced message.
 #[derive(Debug, Clone, Copy)]
@@ -52,7 +52,7 @@ enum Taken {
     /// We, and the sender may help.
     Pulled(Access),
     /// The sender alone.
-    Pushed(Way),
+    Pushed(DataPath),
 }
 
 /// Bytes that we have asked a sender to stream.
@@ -121,34 +121,34 @@ impl Engine {
         let expected = self.ops.matched(op, record.envelope.source, tag, record.total);
         self.ops[op].to = peer;
         let (far, near) = (record.address == 0, self.ops[op].buffer.row().is_none());
-        self.ops[op].effort = (!far && !near).then(Effort::begin);
+        self.ops[op].sample = (!far && !near).then(CostSample::begin);
         self.ops[op].began = (far != near).then(clock::now);
         if expected == 0 || self.take_beside(op, record, expected) || self.take_from_block(op, record, expected) {
             self.fetched(op, peer, record, 0..0);
         } else if self.read_offer(op, peer, record, expected) {
             // The network tells when it is here.
-        } else if let Some(way) = self.way(op, peer, record, expected) {
-            match way {
+        } else if let Some(path) = self.choose_path(op, peer, record, expected) {
+            match path {
                 Taken::Pulled(access) => self.start_pull(access, op, peer, record, expected),
-                Taken::Pushed(way) => self.start_pushed(way, op, peer, record, expected),
+                Taken::Pushed(path) => self.start_pushed(path, op, peer, record, expected),
             }
         } else {
             self.fetched(op, peer, record, 0..expected);
             // A receiver that waits for a stream was told that it is best.
-            if !matches!(self.ops[op].way, Way::Stream(_))
-                && (self.ops[op].effort.is_some() || self.ops[op].began.is_some())
+            if !matches!(self.ops[op].path, DataPath::Stream(_))
+                && (self.ops[op].sample.is_some() || self.ops[op].began.is_some())
                 && self.ops[op].buffer.has_layout()
                 && expected >= PUSHED_FROM
                 && self.pull_access(peer, record, expected).is_some()
             {
-                let question = PendingCts {
+                let pending = PendingCts {
                     op: self.ops.id(op),
                     peer,
-                    number: self.question(),
+                    number: self.cts_number(),
                     record,
                     silence: self.silence(peer),
                 };
-                self.transfers.pending_cts.push(question);
+                self.transfers.pending_cts.push(pending);
             }
         }
     }
@@ -167,8 +167,8 @@ impl Engine {
         true
     }
 
-    /// The number of the last question: no other process has the same.
-    fn question(&self) -> u64 {
+    /// The number of the last request to send: no other process has the same.
+    fn cts_number(&self) -> u64 {
         u64::from(self.me) << 32 | u64::from(self.transfers.asked)
     }
 
@@ -177,18 +177,18 @@ impl Engine {
         let mut moved = false;
         let mut at = 0;
         while at < self.transfers.pending_cts.len() {
-            let mut question = self.transfers.pending_cts[at];
-            let is_due = self.is_silent(question.peer, question.record.total, &mut question.silence);
-            self.transfers.pending_cts[at] = question;
-            let open = self.ops.find(question.op).filter(|&op| {
+            let mut pending = self.transfers.pending_cts[at];
+            let is_due = self.is_silent(pending.peer, pending.record.total, &mut pending.silence);
+            self.transfers.pending_cts[at] = pending;
+            let open = self.ops.find(pending.op).filter(|&op| {
                 let begun = !matches!(self.ops[op].stage, Stage::Receiving { received: 0, .. });
-                self.ops[op].to == question.peer && !begun
+                self.ops[op].to == pending.peer && !begun
             });
             match open {
                 Some(_) if !is_due => at += 1,
                 Some(op) => {
                     self.transfers.pending_cts.swap_remove(at);
-                    moved |= self.take_back(op, question);
+                    moved |= self.take_back(op, pending);
                 }
                 None => drop(self.transfers.pending_cts.swap_remove(at)),
             }
@@ -197,22 +197,22 @@ impl Engine {
     }
 
     /// False: the sender has begun.
-    fn take_back(&mut self, op: u32, question: PendingCts) -> bool {
+    fn take_back(&mut self, op: u32, pending: PendingCts) -> bool {
         let Stage::Receiving { expected, .. } = self.ops[op].stage else {
             return false;
         };
-        let Some(access) = self.pull_access(question.peer, question.record, expected) else {
+        let Some(access) = self.pull_access(pending.peer, pending.record, expected) else {
             return false;
         };
-        let descriptor = self.descriptor(question.record.descriptor);
-        if !descriptor.is_some_and(|descriptor| descriptor.take_back(question.number)) {
+        let descriptor = self.descriptor(pending.record.descriptor);
+        if !descriptor.is_some_and(|descriptor| descriptor.take_back(pending.number)) {
             return false;
         }
         counters::TAKEN_BACK.add(1);
         // How long this takes says nothing about the way: we waited first.
-        self.ops[op].effort = None;
+        self.ops[op].sample = None;
         self.ops[op].began = None;
-        self.start_pull(access, op, question.peer, question.record, expected);
+        self.start_pull(access, op, pending.peer, pending.record, expected);
         true
     }
 
@@ -233,7 +233,7 @@ impl Engine {
             expected,
         };
         self.ops[op].wire = expected;
-        let (receive_op, copying) = (self.ops.id(op).0, self.ops[op].way.copying());
+        let (receive_op, copying) = (self.ops.id(op).0, self.ops[op].path.copying());
         let stream = self.expect_fed(op, peer, record, &missing);
         self.ask(peer, record, receive_op, missing, (copying, stream));
     }
@@ -250,9 +250,9 @@ impl Engine {
         (copying, stream): (Copying, u32),
     ) {
         self.transfers.asked = self.transfers.asked.wrapping_add(1);
-        let question = self.question();
+        let number = self.cts_number();
         if let Some(descriptor) = self.descriptor(record.descriptor) {
-            descriptor.ask(question);
+            descriptor.ask(number);
         }
         let answer = ClearToSend {
             send_op: record.send_op,
@@ -262,20 +262,20 @@ impl Engine {
             descriptor: record.descriptor,
             copying: copying as u32,
             stream,
-            question,
+            number,
         };
         self.answer(peer, Answer::ClearToSend(answer));
     }
 
     /// By what the message is to be pulled; `None`: let it come through the ring.
-    fn way(&mut self, op: u32, peer: u32, record: ReadyToSend, length: u64) -> Option<Taken> {
+    fn choose_path(&mut self, op: u32, peer: u32, record: ReadyToSend, length: u64) -> Option<Taken> {
         // Messages packed and unpacked in pieces.
-        self.ops[op].way = Way::Ring(Copying::Vector);
+        self.ops[op].path = DataPath::Ring(Copying::Vector);
         if self.ops[op].began.is_some() {
             return self.way_of_scattered(op, peer, record, length);
         }
-        self.ops[op].effort?;
-        let mapped = self.mapped_access(record.place, length);
+        self.ops[op].sample?;
+        let mapped = self.mapped_access(record.shared_address, length);
         let single = self.single_access(peer, record.address, Direction::Pull);
         let message = Message {
             is_mapped: &|| mapped.is_some(),
@@ -286,75 +286,75 @@ impl Engine {
             ..Message::announced(length)
         };
         let facts = self.transfers.facts;
-        let ways = protocols::ways(&facts, &message);
-        let is_measured = ways
+        let paths = protocols::paths(&facts, &message);
+        let is_measured = paths
             .clone()
             .any(|(_, protocol)| message.measured == Some(protocol.mechanism));
-        let (way, protocol) = if is_measured || Rule::Learning.holds() {
-            let way = self
+        let (path, protocol) = if is_measured || Rule::Learning.holds() {
+            let path = self
                 .learned(peer)
                 .announced
-                .choose(length, ways.clone().map(|(way, _)| way));
-            ways.clone().find(|(open, _)| *open == way)?
+                .choose(length, paths.clone().map(|(path, _)| path));
+            paths.clone().find(|(open, _)| *open == path)?
         } else {
             let pays = single.is_some() && facts.leaves_ring_out();
-            let usual = ways.clone().find(|(way, _)| pays || *way != Way::SingleCopy);
-            usual.or(ways.clone().next())?
+            let usual = paths.clone().find(|(path, _)| pays || *path != DataPath::SingleCopy);
+            usual.or(paths.clone().next())?
         };
-        self.ops[op].way = way;
+        self.ops[op].path = path;
         match protocol.by {
             By::Mapped => mapped.map(Taken::Pulled),
             By::Pull | By::BothEnds => single.map(Taken::Pulled),
-            By::Push => Some(Taken::Pushed(way)),
+            By::Push => Some(Taken::Pushed(path)),
             _ => None,
         }
     }
 
     /// Do this rank and the peer run on CPUs that have no cache in common, as far as both are bound to some?
     fn is_apart(&self, peer: u32) -> bool {
-        let place = |rank: u32| {
+        let locality = |rank: u32| {
             let identity = self.segment.slot(rank).identity();
-            identity.map_or(Place::default(), |identity| Place::from_bits(identity.place))
+            identity.map_or(Locality::default(), |identity| Locality::from_bits(identity.locality))
         };
-        let (own, theirs) = (place(self.me), place(peer));
+        let (own, theirs) = (locality(self.me), locality(peer));
         let mut units = [Level::Package, Level::L3]
             .into_iter()
             .map(|level| own.unit(level).zip(theirs.unit(level)));
         units.any(|units| units.is_some_and(|(own, theirs)| own != theirs))
     }
 
-    /// As [`Self::way`], of a message that is not in a row at one end: that end is local to the copying side.
+    /// As [`Self::choose_path`], of a message that is not in a row at one end: that end is local to the copying side.
     fn way_of_scattered(&mut self, op: u32, peer: u32, record: ReadyToSend, length: u64) -> Option<Taken> {
         let buffer = self.ops[op].buffer;
-        let told = record.address != 0 || Pushable(record.flags).by(Way::Mapped);
+        let told = record.address != 0 || Pushable(record.flags).by(DataPath::Mapped);
         if told
             && buffer.has_layout()
-            && let Some(way) = self.named_stream(peer)
+            && let Some(path) = self.named_stream(peer)
         {
-            self.ops[op].way = way;
+            self.ops[op].path = path;
             return None;
         }
         let taken = match buffer.row() {
             None if buffer.has_layout() => self.pull_access(peer, record, length).map(Taken::Pulled),
             None => None,
             Some(row) => {
-                let way = Self::way_into(row, length);
-                let can = Pushable(record.flags).by(way) && mechanism::may_push(way);
-                can.then_some(Taken::Pushed(way))
+                let path = Self::path_into(row, length);
+                let can = Pushable(record.flags).by(path) && mechanism::may_push(path);
+                can.then_some(Taken::Pushed(path))
             }
         }?;
-        let way = match taken {
-            Taken::Pulled(access) => access.way,
-            Taken::Pushed(way) => way,
+        let path = match taken {
+            Taken::Pulled(access) => access.path,
+            Taken::Pushed(path) => path,
         };
-        let ring = Way::Ring(Copying::Vector);
+        let ring = DataPath::Ring(Copying::Vector);
         let ring = mechanism::is_open(ring).then_some(ring);
         let chosen = self
             .learned(peer)
             .scattered
-            .choose(length, std::iter::once(way).chain(ring));
-        self.ops[op].way = chosen;
-        (chosen == way).then_some(taken)
+            .choose(length, std::iter::once(path).chain(ring));
+        self.ops[op].path = chosen;
+        (chosen == path).then_some(taken)
     }
 
     pub(crate) fn learned(&mut self, peer: u32) -> &mut Measurements {
@@ -362,19 +362,19 @@ impl Engine {
     }
 
     /// An announced message of `length` bytes is here, and has come this way.
-    pub(crate) fn learn_from_announced(&mut self, peer: u32, effort: Effort, way: Way, length: u64) {
+    pub(crate) fn learn_from_announced(&mut self, peer: u32, sample: CostSample, path: DataPath, length: u64) {
         let (now, measurements) = (clock::ticks(), self.learned(peer));
         let before = std::mem::replace(&mut measurements.last, now);
         measurements
             .announced
-            .learn(way, length, length, effort.cost_after(before, now));
+            .learn(path, length, length, sample.cost_after(before, now));
     }
 
     /// As [`Self::learn_from_announced`], of a message that is scattered at one end: packing says little about copying, so it
     /// is the time until all of it was here.
-    pub(crate) fn learn_from_scattered(&mut self, peer: u32, way: Way, began: Duration, length: u64) {
+    pub(crate) fn learn_from_scattered(&mut self, peer: u32, path: DataPath, began: Duration, length: u64) {
         let took = (clock::now() - began).as_nanos() as u64;
-        self.learned(peer).scattered.learn(way, length, length, took);
+        self.learned(peer).scattered.learn(path, length, length, took);
     }
 
     fn finish(&mut self, peer: u32, record: ReadyToSend, kept: bool) {
@@ -409,7 +409,7 @@ impl Engine {
         };
         // Taken back: we have been silent for too long, and the receiver pulls.
         let own = self.ops[op].descriptor.and_then(|own| self.descriptor(own.0));
-        if !own.is_some_and(|own| own.stream(record.question)) {
+        if !own.is_some_and(|own| own.stream(record.number)) {
             return;
         }
         self.answered(op);

@@ -4,6 +4,7 @@ use isthmus_shm::Offset;
 
 use crate::channel::outbound::{Message, Queued};
 use crate::channel::record::{Envelope, ReadyToSend};
+use crate::data_path::DataPath;
 use crate::engine::Engine;
 use crate::matching::queues::Key;
 use crate::matching::unexpected::Unexpected;
@@ -16,7 +17,6 @@ use crate::protocol::blocks::InBlock;
 use crate::protocol::choice::protocols::{self, By};
 use crate::protocol::mechanism;
 use crate::types::{ContextId, Mode, Outcome, Posting};
-use crate::way::Way;
 use crate::{Result, counters};
 
 impl Engine {
@@ -36,7 +36,7 @@ impl Engine {
         if self.has_faults()
             && let Some(outcome) = self.pending_failure(Some(to), posting.context)
         {
-            return self.over(posting.context, outcome).map(Some);
+            return self.completed(posting.context, outcome).map(Some);
         }
         if to == self.me {
             return self.send_to_self(mode, posting, buffer, length);
@@ -88,7 +88,7 @@ impl Engine {
     fn plan(&self, mode: Mode, buffer: Buffer, length: usize, is_remote: bool) -> By {
         let message = protocols::Message {
             is_remote,
-            is_mapped: &|| place_of(buffer, length) != 0,
+            is_mapped: &|| shared_address_of(buffer, length) != 0,
             ..protocols::Message::of(length as u64, mode)
         };
         protocols::plan(&self.transfers.facts, &message).by
@@ -99,7 +99,7 @@ impl Engine {
     fn send_long_eager(&mut self, to: u32, message: Message) -> Result<Option<u32>> {
         if self.outbound(to)?.cells.fitting(message.length).is_none() {
             let by = self.plan(Mode::Standard, message.buffer, message.length, false);
-            if by == By::Block && self.send_in_block(to, message)? {
+            if by == By::MessageBlock && self.send_in_block(to, message)? {
                 return Ok(None);
             }
             self.lease_for(to, message.length);
@@ -156,12 +156,12 @@ impl Engine {
         let key = self.expose(self.ops[op].to, descriptor.0, message.buffer, message.length);
         let flags = flags | key.map_or(0, |_| ReadyToSend::READABLE);
         let flags = flags | block.map_or(0, |block| ReadyToSend::in_block(block.lines, block.order));
-        let place = block.map(|block| block.at.0).or(key);
+        let shared_address = block.map(|block| block.at.0).or(key);
         let record = ReadyToSend {
             envelope: message.envelope,
             total: message.length as u64,
             address: message.buffer.row().map_or(0, |at| at.expose_provenance() as u64),
-            place: place.unwrap_or_else(|| place_of(message.buffer, message.length)),
+            shared_address: shared_address.unwrap_or_else(|| shared_address_of(message.buffer, message.length)),
             descriptor: descriptor.0,
             send_op: self.ops.id(op).0,
             flags: flags | self.pushable(self.ops[op].to, message.buffer).0,
@@ -175,7 +175,7 @@ impl Engine {
     /// Copy a short message to where its receiver finds it with the descriptor: the flag that says so. Not if the user has named another way.
     fn put_beside(&self, descriptor: Offset, to: u32, message: Message) -> u32 {
         let fits = message.length as u64 <= self.memory.arena.room_beside(descriptor);
-        if !fits || self.channels.is_remote(to) || !mechanism::is_open(Way::Mapped) {
+        if !fits || self.channels.is_remote(to) || !mechanism::is_open(DataPath::Mapped) {
             return 0;
         }
         let Some(at) = arena::beside(self.segment, descriptor, message.length as u64) else {
@@ -214,7 +214,7 @@ impl Engine {
     }
 
     /// An operation that is over before it begins.
-    pub fn over(&mut self, context: ContextId, outcome: Outcome) -> Result<u32> {
+    pub fn completed(&mut self, context: ContextId, outcome: Outcome) -> Result<u32> {
         let op = self.ops.allocate(Stage::Complete, Buffer::NOWHERE, 0)?;
         self.ops[op].context = context;
         self.ops.complete(op, outcome);
@@ -292,7 +292,7 @@ impl Engine {
             }
             Stage::Offered => self.withdraw_offer(op),
             Stage::Loopback => {
-                let ours = |early: &Unexpected| matches!(early, Unexpected::Loopback { op: own, .. } if *own == op);
+                let ours = |message: &Unexpected| matches!(message, Unexpected::Loopback { op: own, .. } if *own == op);
                 !self.remove_all_unexpected(|_, _, message| ours(message)).is_empty()
             }
             Stage::Queued => {
@@ -323,9 +323,9 @@ impl Engine {
     }
 }
 
-/// The place of a buffer in memory that everybody maps; 0: it is not there.
+/// The address of a buffer in memory that everybody maps; 0: it is not there.
 #[inline]
-fn place_of(buffer: Buffer, length: usize) -> u64 {
-    let place = buffer.row().and_then(|at| heap::place_of(at, length as u64));
-    place.map_or(0, |place| place.0)
+fn shared_address_of(buffer: Buffer, length: usize) -> u64 {
+    let shared_address = buffer.row().and_then(|at| heap::shared_address_of(at, length as u64));
+    shared_address.map_or(0, |shared_address| shared_address.0)
 }

@@ -13,13 +13,13 @@ use isthmus_transfer::Direction;
 
 use crate::channel::outbound::{Answer, Outbound};
 use crate::channel::record::{Help, ReadyToSend};
+use crate::data_path::DataPath;
 use crate::engine::Engine;
 use crate::limits::{LONG_CHUNK, SHORT_CHUNK, SLICE};
 use crate::memory::buffer::Buffer;
 use crate::memory::heap;
 use crate::protocol::access::Access;
 use crate::protocol::choice::protocols;
-use crate::way::Way;
 
 /// Chunks begin on pages of the message.
 const PAGE: u64 = 4 << 10;
@@ -36,7 +36,7 @@ pub(crate) fn chunk_of(length: u64) -> u64 {
 pub(crate) struct Pull {
     /// `None`: only the sender copies.
     access: Option<Access>,
-    way: Way,
+    path: DataPath,
     op: u32,
     peer: u32,
     record: ReadyToSend,
@@ -57,10 +57,16 @@ pub(crate) struct Pull {
 
 impl Pull {
     /// Of the first `expected` bytes of a message into the receive `op`, by the receiver alone.
-    fn begin(access: Option<Access>, way: Way, (op, peer): (u32, u32), record: ReadyToSend, expected: u64) -> Self {
+    fn begin(
+        access: Option<Access>,
+        path: DataPath,
+        (op, peer): (u32, u32),
+        record: ReadyToSend,
+        expected: u64,
+    ) -> Self {
         Self {
             access,
-            way,
+            path,
             op,
             peer,
             record,
@@ -115,7 +121,7 @@ impl Engine {
             return;
         }
         let chunk = self.share(op, peer, record, expected);
-        let pull = Pull::begin(Some(access), access.way, (op, peer), record, expected);
+        let pull = Pull::begin(Some(access), access.path, (op, peer), record, expected);
         self.transfers.pulls.push(Pull { chunk, ..pull });
         self.pull_on();
     }
@@ -123,7 +129,7 @@ impl Engine {
     /// Take part in a copy that the sender has begun, by its claim to the receive `op`.
     pub(crate) fn start_following(&mut self, op: u32, peer: u32, record: ReadyToSend, expected: u64) {
         let access = self.pull_access(peer, record, expected);
-        let pull = Pull::begin(access, Way::SingleCopy, (op, peer), record, expected);
+        let pull = Pull::begin(access, DataPath::SingleCopy, (op, peer), record, expected);
         self.transfers.pulls.push(Pull {
             chunk: chunk_of(expected),
             follows: true,
@@ -134,10 +140,10 @@ impl Engine {
 
     /// Let the sender push the first `expected` bytes of an announced message into the receive `op`: only it knows where
     /// they lie.
-    pub(crate) fn start_pushed(&mut self, way: Way, op: u32, peer: u32, record: ReadyToSend, expected: u64) {
+    pub(crate) fn start_pushed(&mut self, path: DataPath, op: u32, peer: u32, record: ReadyToSend, expected: u64) {
         // Nothing is shared out: as much as is pulled at a time.
         let chunk = self.ask_for_help(op, peer, record, expected, chunk_of(expected).max(SLICE));
-        let pull = Pull::begin(None, way, (op, peer), record, expected);
+        let pull = Pull::begin(None, path, (op, peer), record, expected);
         self.transfers.pulls.push(Pull { chunk, ..pull });
         self.pull_on();
     }
@@ -167,7 +173,7 @@ impl Engine {
             zero: 0,
             descriptor: record.descriptor,
             address: buffer.expose_provenance() as u64,
-            place: heap::place_of(buffer, expected).map_or(0, |place| place.0),
+            shared_address: heap::shared_address_of(buffer, expected).map_or(0, |shared_address| shared_address.0),
             length: expected,
             chunk,
         };
@@ -252,7 +258,7 @@ impl Engine {
     fn copy(&mut self, pull: &mut Pull, end: u64) -> bool {
         let length = end.saturating_sub(pull.done);
         let buffer = self.ops[pull.op].buffer;
-        let usable = |access: &Access| !self.is_refused(pull.peer, access.way, Direction::Pull);
+        let usable = |access: &Access| !self.is_refused(pull.peer, access.path, Direction::Pull);
         let Some(access) = pull.access.filter(usable) else {
             pull.failed = true;
             return false;
@@ -260,15 +266,15 @@ impl Engine {
         let began = clock::ticks();
         // SAFETY: the receive's pending buffer has room for `expected` bytes, and `end` is at most that.
         let pulled = unsafe { access.pull(buffer, pull.expected, pull.done..pull.done + length) };
-        if let Some(effort) = &mut self.ops[pull.op].effort {
-            effort.add_receiver(clock::ticks().wrapping_sub(began));
+        if let Some(sample) = &mut self.ops[pull.op].sample {
+            sample.add_receiver(clock::ticks().wrapping_sub(began));
         }
         let got = pulled.map_or_else(|stopped| stopped.done, |()| length);
         access.count(got);
         pull.done += got;
         if let Err(stopped) = pulled {
             pull.failed = true;
-            self.copy_failed(pull.peer, access.way, Direction::Pull, stopped);
+            self.copy_failed(pull.peer, access.path, Direction::Pull, stopped);
         }
         pulled.is_ok()
     }
@@ -282,11 +288,11 @@ impl Engine {
     }
 
     fn learn_from_pull(&mut self, pull: Pull) {
-        let (effort, began) = (self.ops[pull.op].effort, self.ops[pull.op].began);
-        if let Some(effort) = effort {
-            self.learn_from_announced(pull.peer, effort, pull.way, pull.expected);
+        let (sample, began) = (self.ops[pull.op].sample, self.ops[pull.op].began);
+        if let Some(sample) = sample {
+            self.learn_from_announced(pull.peer, sample, pull.path, pull.expected);
         } else if let Some(began) = began {
-            self.learn_from_scattered(pull.peer, pull.way, began, pull.expected);
+            self.learn_from_scattered(pull.peer, pull.path, began, pull.expected);
         }
     }
 
@@ -323,7 +329,7 @@ impl Engine {
             return;
         }
         self.answered(op);
-        let access = self.push_access(peer, help.address, help.place, help.length);
+        let access = self.push_access(peer, help.address, help.shared_address, help.length);
         let Some(access) = access.filter(|_| buffer.has_layout()) else {
             // It may wait for that.
             if let Some(descriptor) = self.descriptor(help.descriptor) {
@@ -390,7 +396,7 @@ impl Engine {
         let Some(descriptor) = self.descriptor(push.descriptor) else {
             return false;
         };
-        if self.is_refused(push.peer, push.access.way, Direction::Push) {
+        if self.is_refused(push.peer, push.access.path, Direction::Push) {
             descriptor.refuse();
             return false;
         }
@@ -411,7 +417,7 @@ impl Engine {
             Err(stopped) => {
                 // Its pulls may go on.
                 descriptor.refuse();
-                self.copy_failed(push.peer, push.access.way, Direction::Push, stopped);
+                self.copy_failed(push.peer, push.access.path, Direction::Push, stopped);
                 false
             }
         }

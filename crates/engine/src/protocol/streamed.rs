@@ -23,13 +23,13 @@ use isthmus_transfer::{Interrupted, Layout};
 use crate::channel::outbound::Answer;
 use crate::channel::record::{ClearToSend, Fed, ReadyToSend};
 use crate::counters;
+use crate::data_path::DataPath;
 use crate::engine::Engine;
 use crate::limits::{FED_PIECES, FED_RECORDS};
 use crate::ops::Stage;
 use crate::protocol::mechanism;
 use crate::types::OpId;
 use crate::warning::{Warning, warn};
-use crate::way::Way;
 
 /// The number of a kind in records; none has 0.
 pub(crate) fn number(kind: Kind) -> u32 {
@@ -148,15 +148,17 @@ impl Engine {
     }
 
     /// The one that the user names, if a message from this peer may come by it.
-    pub(crate) fn named_stream(&self, peer: u32) -> Option<Way> {
+    pub(crate) fn named_stream(&self, peer: u32) -> Option<DataPath> {
         let mut open = Kind::ALL.into_iter().zip(self.open_streams(peer));
-        let named = open.find(|(kind, is_open)| *is_open && mechanism::is_forced(Way::Stream(*kind)));
-        named.map(|(kind, _)| Way::Stream(kind))
+        let named = open.find(|(kind, is_open)| *is_open && mechanism::is_forced(DataPath::Stream(*kind)));
+        named.map(|(kind, _)| DataPath::Stream(kind))
     }
 
     /// If the receive `op` is to come by a stream, be ready for it. The stream's number; 0: it does not.
     pub(crate) fn expect_fed(&mut self, op: u32, peer: u32, record: ReadyToSend, missing: &Range<u64>) -> u32 {
-        let Way::Stream(kind) = self.ops[op].way else { return 0 };
+        let DataPath::Stream(kind) = self.ops[op].path else {
+            return 0;
+        };
         let closed = self.transfers.streams.closed_from.contains(&(peer, number(kind)));
         if closed || missing.start != 0 || !self.ops[op].buffer.has_layout() {
             return 0;
@@ -196,8 +198,8 @@ impl Engine {
         };
         let mut connections = std::mem::take(&mut self.transfers.streams.unread);
         // Any process of the machine can connect, again and again.
-        let news = std::iter::from_fn(|| socket::accept(listener).ok().flatten());
-        connections.extend(news.take(self.segment.ranks() as usize));
+        let accepted = std::iter::from_fn(|| socket::accept(listener).ok().flatten());
+        connections.extend(accepted.take(self.segment.ranks() as usize));
         for connection in connections {
             let mut packet = [0; 24];
             let descriptor = match socket::receive(&connection, &mut packet) {
@@ -237,9 +239,9 @@ impl Engine {
         });
         if let Some(expected) = self.expected(peer, kind, fed.receive_op)
             && let Some(op) = self.ops.find(expected.op)
-            && let Some(effort) = &mut self.ops[op].effort
+            && let Some(sample) = &mut self.ops[op].sample
         {
-            effort.add_sender(fed.ticks);
+            sample.add_sender(fed.ticks);
         }
         self.drain_on();
     }
@@ -341,8 +343,8 @@ impl Engine {
         draining.left -= got;
         count(draining.kind, got);
         if let Some((op, expected, whole)) = receive {
-            if let Some(effort) = &mut self.ops[op].effort {
-                effort.add_receiver(clock::ticks().wrapping_sub(began));
+            if let Some(sample) = &mut self.ops[op].sample {
+                sample.add_receiver(clock::ticks().wrapping_sub(began));
             }
             self.ops[op].stage = Stage::Receiving {
                 received: draining.offset,
@@ -377,11 +379,11 @@ impl Engine {
     /// All of the receive `op` is here.
     fn drained(&mut self, op: u32, expected: Expected, whole: u64) {
         self.transfers.streams.expected.retain(|other| other.op != expected.op);
-        let (effort, began, way) = (self.ops[op].effort, self.ops[op].began, self.ops[op].way);
-        if let Some(effort) = effort {
-            self.learn_from_announced(expected.peer, effort, way, whole);
+        let (sample, began, path) = (self.ops[op].sample, self.ops[op].began, self.ops[op].path);
+        if let Some(sample) = sample {
+            self.learn_from_announced(expected.peer, sample, path, whole);
         } else if let Some(began) = began {
-            self.learn_from_scattered(expected.peer, way, began, whole);
+            self.learn_from_scattered(expected.peer, path, began, whole);
         }
         self.fetched(op, expected.peer, expected.record, 0..0);
     }

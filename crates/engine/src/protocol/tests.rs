@@ -70,10 +70,10 @@ fn eager_messages_of_every_length_arrive_posted_or_not() {
         for posted in [true, false] {
             let mut engines = pair();
             let (data, mut room) = (bytes(length), vec![0; length]);
-            let early = posted.then(|| receive(&mut engines[0], 5, &mut room));
+            let before = posted.then(|| receive(&mut engines[0], 5, &mut room));
             let sent = send(&mut engines[1], 5, &data);
             settle(&mut engines);
-            let op = early.unwrap_or_else(|| receive(&mut engines[0], 5, &mut room));
+            let op = before.unwrap_or_else(|| receive(&mut engines[0], 5, &mut room));
             settle(&mut engines);
             let outcome = outcome(&engines[0], op).expect("complete");
             assert_eq!((outcome.arrival.bytes, outcome.arrival.tag), (length as u64, 5));
@@ -88,14 +88,14 @@ fn a_rendezvous_completes_at_the_sender_when_all_bytes_are_there() {
     for posted in [true, false] {
         let mut engines = pair();
         let (data, mut room) = (bytes(LONG), vec![0; LONG]);
-        let early = posted.then(|| receive(&mut engines[0], 5, &mut room));
+        let before = posted.then(|| receive(&mut engines[0], 5, &mut room));
         let sent = send(&mut engines[1], 5, &data).expect("announced");
         assert_eq!(engines[1].ops[sent].stage, Stage::Offered);
         if !posted {
             settle(&mut engines);
             assert_eq!(outcome(&engines[1], sent), None, "nobody has taken it");
         }
-        let op = early.unwrap_or_else(|| receive(&mut engines[0], 5, &mut room));
+        let op = before.unwrap_or_else(|| receive(&mut engines[0], 5, &mut room));
         settle(&mut engines);
         assert!(outcome(&engines[0], op).is_some_and(|outcome| outcome.arrival.bytes == LONG as u64));
         assert!(outcome(&engines[1], sent).is_some() && room == data, "posted: {posted}");
@@ -258,13 +258,13 @@ fn a_message_in_a_block_is_sent_at_once_and_its_block_changes_hands() {
         let (data, mut room) = (bytes(100_000), vec![0; 100_000]);
         for (from, to) in [(1, 0), (0, 1), (1, 0)] {
             room.fill(0);
-            let early = posted.then(|| receive(&mut engines[to], 5, &mut room));
+            let before = posted.then(|| receive(&mut engines[to], 5, &mut room));
             let mut sent = data.clone();
             assert_eq!(send(&mut engines[from], 5, &sent), None, "it is complete");
             sent.fill(9);
             assert_eq!(engines[from].transfers.blocks.here_and_away(), (0, 1));
             settle(&mut engines);
-            let op = early.unwrap_or_else(|| receive(&mut engines[to], 5, &mut room));
+            let op = before.unwrap_or_else(|| receive(&mut engines[to], 5, &mut room));
             settle(&mut engines);
             assert!(outcome(&engines[to], op).is_some_and(|outcome| outcome.arrival.bytes == 100_000));
             assert!(room == data, "posted: {posted}");

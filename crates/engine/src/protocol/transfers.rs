@@ -80,7 +80,7 @@ impl Transfers {
         });
         self.pushes.retain(|push| push.peer != peer);
         self.claims.retain(|claim| claim.peer() != peer);
-        self.pending_cts.retain(|question| question.peer() != peer);
+        self.pending_cts.retain(|pending| pending.peer() != peer);
     }
 
     /// A send with this descriptor was withdrawn: the receiver gives it back.

@@ -173,7 +173,7 @@ impl Flow {
         if fault_events() != 0 || target.check(at, u64::from(combine.width)).is_err() {
             return false;
         }
-        let Some(_visiting) = target.visit(home) else {
+        let Some(_guard) = target.enter_section(home) else {
             return false;
         };
         if !atomic::ORDERS {
@@ -218,7 +218,7 @@ impl Flow {
             settle();
         }
         if let Some(address) = by_instruction
-            && let Some(_visiting) = target.visit(home)
+            && let Some(_guard) = target.enter_section(home)
         {
             // SAFETY: the caller's promise; the element is in the region, and all access it so.
             unsafe { atomic::compare_swap(with_exposed_provenance_mut(address), width, compare, swap, result) };
@@ -399,7 +399,7 @@ unsafe fn in_a_row(
         if count * combine.width as usize >= LOCKED_FROM && !target.locks.phase(target.phase).is_locked() {
             target.locks.go_over(home, target.phase);
         }
-        if let Some(_visiting) = target.visit(home) {
+        if let Some(_guard) = target.enter_section(home) {
             // SAFETY: the caller's promise; all access these elements by instructions, being of one region.
             unsafe { atomic::apply(combine, with_exposed_provenance_mut(address), operand, result, count) };
             return Ok(());
@@ -838,7 +838,7 @@ unsafe fn fetch(target: &Target, at: u64, into: *mut u8, length: usize) -> Resul
 unsafe fn fetch_from(target: &Target, there: &Layout<'_>, into: *mut u8) -> Result<()> {
     let length = there.length();
     // SAFETY: the caller's promise.
-    reach(target, Direction::Pull, length, |transfer| unsafe {
+    copy_by_transfer(target, Direction::Pull, length, |transfer| unsafe {
         transfer.pull(there, &Layout::local(into, length), 0..length)
     })
 }
@@ -866,7 +866,7 @@ unsafe fn store(target: &Target, at: u64, from: *const u8, length: usize) -> Res
 unsafe fn store_to(target: &Target, there: &Layout<'_>, from: *const u8) -> Result<()> {
     let length = there.length();
     // SAFETY: the caller's promise.
-    reach(target, Direction::Push, length, |transfer| unsafe {
+    copy_by_transfer(target, Direction::Push, length, |transfer| unsafe {
         transfer.push(&Layout::local(from, length), there, 0..length)
     })
 }
@@ -887,8 +887,8 @@ fn half_changed(peer: u32) -> Error {
     }
 }
 
-/// Copy, by what is left of ways. [`Error::Unreachable`]: nothing was changed.
-fn reach(
+/// Copy by single copies, while the kernel allows them. [`Error::Unreachable`]: nothing was changed.
+fn copy_by_transfer(
     target: &Target,
     direction: Direction,
     length: u64,

@@ -52,7 +52,7 @@ pub(super) unsafe fn ask(
     };
     let mut flying = [const { None }; BOTH_AHEAD];
     let (mut next, mut end, mut head, mut count) = (0, length, 0, 0);
-    let (mut failed, mut is_away, mut any, mut vain) = (None, false, false, 0);
+    let (mut failed, mut is_away, mut any, mut missed) = (None, false, false, 0);
     loop {
         while count < ahead && next < end && failed.is_none() && !is_away {
             let part = next..end.min(next + piece);
@@ -74,7 +74,7 @@ pub(super) unsafe fn ask(
         }
         let Some((posted, part)) = flying[head].take() else {
             // The rest would be expensive without it.
-            let may_come_back = !helps && vain < PIECES_MISSED && next < end && failed.is_none();
+            let may_come_back = !helps && missed < PIECES_MISSED && next < end && failed.is_none();
             if is_away && may_come_back && !learned.is_closed() && asking.comes_back(asked, end - next) {
                 is_away = false;
                 continue;
@@ -88,7 +88,7 @@ pub(super) unsafe fn ask(
                 if unable == End::Refused {
                     learned.close();
                 }
-                vain += u32::from(!is_away);
+                missed += u32::from(!is_away);
                 is_away = true;
                 if failed.is_none() {
                     failed = otherwise(part).err();
@@ -111,7 +111,7 @@ pub(super) unsafe fn ask(
 
 /// Do what an origin asks for, on bytes in its own memory. False: it cannot be done so, and no element was changed.
 pub(super) fn answer(origin: u32, wanted: Wanted, at: u64, length: u64, there: u64) -> bool {
-    let Some(transfer) = reach(origin) else {
+    let Some(transfer) = transfer_to(origin) else {
         return false;
     };
     let there = Layout::contiguous(there, length);
@@ -152,7 +152,7 @@ pub(super) fn answer(origin: u32, wanted: Wanted, at: u64, length: u64, there: u
 
 /// The transfer from and to the memory of a process of this node; `None`: there is none. Not the engine's: a serving thread may be inside it,
 /// and may not.
-fn reach(peer: u32) -> Option<&'static dyn Transfer> {
+fn transfer_to(peer: u32) -> Option<&'static dyn Transfer> {
     type Known = OnceLock<Option<&'static dyn Transfer>>;
     static ALL: OnceLock<Box<[Known]>> = OnceLock::new();
     let segment = home().ok()?.segment;

@@ -11,7 +11,7 @@ use std::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard};
 
 use isthmus_os::clock;
-use isthmus_shm::Place;
+use isthmus_shm::SharedAddress;
 
 use crate::limits::{BOUNCE_BUFFER, BOUNCE_BUFFERS, BOUNCE_COSTS, BOUNCE_GROWS_AFTER};
 use crate::memory::heap;
@@ -41,7 +41,7 @@ pub(super) struct Buffers {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Buffer {
     pub at: NonNull<u8>,
-    pub place: Place,
+    pub shared_address: SharedAddress,
 }
 
 // SAFETY: memory of the job, which any thread may use that holds the lock.
@@ -96,7 +96,7 @@ impl Buffers {
         Buffer {
             // SAFETY: the piece is within the buffer.
             at: unsafe { buffer.at.add(skip) },
-            place: Place(buffer.place.0 + skip as u64),
+            shared_address: SharedAddress(buffer.shared_address.0 + skip as u64),
         }
     }
 
@@ -116,14 +116,14 @@ impl Buffers {
         self.buffers.clear();
     }
 
-    /// One more, in that place. False: there is no memory for it, and there will be no more.
-    fn grow(&mut self, place: usize) -> bool {
+    /// One more, at that index. False: there is no memory for it, and there will be no more.
+    fn grow(&mut self, index: usize) -> bool {
         self.passed = 0;
         let begun = clock::ticks();
         let new = (self.allocate)();
         self.costs += BOUNCE_COSTS * clock::ticks().wrapping_sub(begun);
         match new {
-            Some(new) => self.buffers.insert(place, new),
+            Some(new) => self.buffers.insert(index, new),
             None => self.most = self.buffers.len(),
         }
         new.is_some()
@@ -133,8 +133,8 @@ impl Buffers {
 impl Buffer {
     fn allocate() -> Option<Self> {
         let at = heap::allocate(BOUNCE_BUFFER as u64, LINES as u64).ok()?;
-        let place = heap::place_of(at.as_ptr(), BOUNCE_BUFFER as u64)?;
-        Some(Self { at, place })
+        let shared_address = heap::shared_address_of(at.as_ptr(), BOUNCE_BUFFER as u64)?;
+        Some(Self { at, shared_address })
     }
 }
 
@@ -149,7 +149,7 @@ mod tests {
         let at = NEXT.fetch_add(BOUNCE_BUFFER, Ordering::Relaxed);
         Some(Buffer {
             at: NonNull::without_provenance(at.try_into().unwrap()),
-            place: Place(at as u64),
+            shared_address: SharedAddress(at as u64),
         })
     }
 
@@ -160,15 +160,15 @@ mod tests {
         let mut last: Vec<u64> = Vec::new();
         for piece in 0..3000 {
             let bytes = [BOUNCE_BUFFER, BOUNCE_BUFFER / 2, BOUNCE_BUFFER / 4, 100][piece % 4];
-            let Buffer { at, place } = buffers.next(bytes);
-            assert_eq!(at.addr().get() as u64, place.0);
+            let Buffer { at, shared_address } = buffers.next(bytes);
+            assert_eq!(at.addr().get() as u64, shared_address.0);
             assert!(
-                place.0 % BOUNCE_BUFFER as u64 + bytes as u64 <= BOUNCE_BUFFER as u64,
+                shared_address.0 % BOUNCE_BUFFER as u64 + bytes as u64 <= BOUNCE_BUFFER as u64,
                 "within a buffer"
             );
             // Three of four that may be under way at a time.
-            assert!(last.iter().all(|other| *other != place.0));
-            last.push(place.0);
+            assert!(last.iter().all(|other| *other != shared_address.0));
+            last.push(shared_address.0);
             if last.len() > 3 {
                 last.remove(0);
             }

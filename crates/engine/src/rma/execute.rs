@@ -1,7 +1,7 @@
-//! Doing what others ask of this process's regions, however the question came.
+//! Doing what others ask of this process's regions, however the request came.
 //!
 //! # Safety
-//! A question comes from a peer: region, offsets, lengths and the kernel's number are checked before anything is touched. That the elements
+//! A request comes from a peer: region, offsets, lengths and the kernel's number are checked before anything is touched. That the elements
 //! are as wide as the kernel takes them to be is believed: it maps our segment, and could as well write there itself.
 
 use std::sync::Mutex;

@@ -39,10 +39,10 @@ impl Flow {
         }
     }
 
-    /// Copy `length` bytes to where [`Target::reach`] says. Does not block.
+    /// Copy `length` bytes to the address that [`Target::mapped_at`] gives. Does not block.
     ///
     /// # Safety
-    /// `from` must be readable, and `to` as `reach` has said, for as many bytes.
+    /// `from` must be readable, and `to` as `mapped_at` has said, for as many bytes.
     #[inline(always)]
     pub unsafe fn store(&self, to: *mut u8, from: *const u8, length: usize) {
         self.stored.store(true, Ordering::Relaxed);
@@ -50,10 +50,10 @@ impl Flow {
         unsafe { copy_short(from, to, length) };
     }
 
-    /// Copy `length` bytes from where [`Target::reach`] says. Does not block.
+    /// Copy `length` bytes from the address that [`Target::mapped_at`] gives. Does not block.
     ///
     /// # Safety
-    /// `into` must be writable, and `from` as `reach` has said, for as many bytes.
+    /// `into` must be writable, and `from` as `mapped_at` has said, for as many bytes.
     #[inline(always)]
     pub unsafe fn load(&self, from: *const u8, into: *mut u8, length: usize) {
         settle();
@@ -70,7 +70,7 @@ impl Flow {
     /// `from` must be readable for as many bytes, until the operation is over locally.
     #[inline]
     pub unsafe fn put_bytes(&self, target: &Target, at: u64, from: *const u8, length: usize) -> Result<()> {
-        if let Some(to) = target.reach(at, length as u64) {
+        if let Some(to) = target.mapped_at(at, length as u64) {
             // SAFETY: the caller vouches for the source; the target's bytes are in its region, which its owner exposes.
             unsafe { self.store(to, from, length) };
             return Ok(());
@@ -122,7 +122,7 @@ impl Flow {
     /// `into` must be writable for as many bytes, until the operation is over locally.
     #[inline]
     pub unsafe fn get_bytes(&self, target: &Target, at: u64, into: *mut u8, length: usize) -> Result<()> {
-        if let Some(from) = target.reach(at, length as u64) {
+        if let Some(from) = target.mapped_at(at, length as u64) {
             // SAFETY: as in `put_bytes`.
             unsafe { self.load(from, into, length) };
             return Ok(());

@@ -5,7 +5,7 @@
 //! So one element has one lock, in whatever region it is. An operation holds one at a time, or takes several in the order of their stripes: two
 //! operations never wait for each other. The holder of a peer's lock must not enter the engine, where it could be asked to take one of its own.
 //!
-//! Beside the locks lie the phases of the owner's regions, each of which has one of 256, and the visits of every process to any of them
+//! Beside the locks lie the phases of the owner's regions, each of which has one of 256, and the sections of every process to any of them
 //! ([`isthmus_shm::switchover`]): what is changed by instructions first goes over to locks at the first long accumulate.
 
 use std::ptr::NonNull;
@@ -14,8 +14,8 @@ use std::sync::{Mutex, PoisonError};
 
 use isthmus_os::membarrier::fence_everyone;
 use isthmus_shm::stripe::Got;
-use isthmus_shm::switchover::{Phase, Visit, Visiting};
-use isthmus_shm::{Place, Stripe};
+use isthmus_shm::switchover::{Phase, ReadGuard, ReadSection};
+use isthmus_shm::{SharedAddress, Stripe};
 
 use super::{ProcessContext, is_dead};
 use crate::memory::heap::{self, REGISTRY};
@@ -27,7 +27,7 @@ const STRIPES: usize = 64;
 /// Phases; regions beyond share them.
 pub(super) const PHASES: usize = 256;
 
-/// A table. Behind it lies a [`Visit`] for each process of the job.
+/// A table. Behind it lies a [`ReadSection`] for each process of the job.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Locks {
@@ -37,36 +37,36 @@ pub(super) struct Locks {
     pub mailboxes: AtomicU64,
 }
 
-const _: () = assert!(size_of::<Locks>().is_multiple_of(align_of::<Visit>()));
+const _: () = assert!(size_of::<Locks>().is_multiple_of(align_of::<ReadSection>()));
 
-/// Of a table, with the visits.
+/// Of a table, with the sections.
 fn bytes(ranks: u32) -> usize {
-    size_of::<Locks>() + ranks as usize * size_of::<Visit>()
+    size_of::<Locks>() + ranks as usize * size_of::<ReadSection>()
 }
 
 /// The table of this process; made at first use.
-pub(super) fn own() -> Result<Place> {
-    static OWN: Mutex<Option<Place>> = Mutex::new(None);
+pub(super) fn own() -> Result<SharedAddress> {
+    static OWN: Mutex<Option<SharedAddress>> = Mutex::new(None);
     let mut own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(place) = *own {
-        return Ok(place);
+    if let Some(address) = *own {
+        return Ok(address);
     }
     let bytes = bytes(super::home()?.segment.ranks());
     let table = heap::allocate(bytes as u64, 64)?;
     // SAFETY: as many bytes were just allocated, and nobody knows of them.
     unsafe { table.write_bytes(0, bytes) };
-    let place = heap::place_of(table.as_ptr(), bytes as u64).expect("the heap's memory is mapped by all");
-    *own = Some(place);
-    Ok(place)
+    let address = heap::shared_address_of(table.as_ptr(), bytes as u64).expect("the heap's memory is mapped by all");
+    *own = Some(address);
+    Ok(address)
 }
 
 /// The table that somebody says lies there.
-pub(super) fn at(place: Place) -> Option<&'static Locks> {
-    if place.0 == 0 || !place.0.is_multiple_of(64) {
+pub(super) fn at(address: SharedAddress) -> Option<&'static Locks> {
+    if address.0 == 0 || !address.0.is_multiple_of(64) {
         return None;
     }
     let ranks = super::home().ok()?.segment.ranks();
-    let table: NonNull<Locks> = REGISTRY.at(place, bytes(ranks) as u64)?.cast();
+    let table: NonNull<Locks> = REGISTRY.at(address, bytes(ranks) as u64)?.cast();
     // SAFETY: the bytes were taken from a segment, which stays mapped; a Locks is only atomics, and lies on a line.
     Some(unsafe { table.as_ref() })
 }
@@ -154,17 +154,17 @@ impl Locks {
         &self.phases[usize::from(number)]
     }
 
-    fn visits(&self) -> *const Visit {
+    fn read_sections(&self) -> *const ReadSection {
         std::ptr::from_ref(self).wrapping_add(1).cast()
     }
 
     /// Change elements of a region with this phase by instructions, until the answer is dropped; `None`: they need locks. `of_several`: other
     /// threads of this process may do so, too.
     #[inline]
-    pub fn visit(&self, home: &ProcessContext, number: u8, of_several: bool) -> Option<Visiting<'_>> {
-        // SAFETY: the table has a visit for each process, in memory that stays mapped.
-        let visit = unsafe { &*self.visits().wrapping_add(home.me as usize) };
-        visit.begin(self.phase(number), home.fence_needed, of_several)
+    pub fn enter_section(&self, home: &ProcessContext, number: u8, of_several: bool) -> Option<ReadGuard<'_>> {
+        // SAFETY: the table has a section for each process, in memory that stays mapped.
+        let section = unsafe { &*self.read_sections().wrapping_add(home.me as usize) };
+        section.begin(self.phase(number), home.fence_needed, of_several)
     }
 
     /// From now on, if that can be, the elements of regions with this phase are changed under locks only.
@@ -182,8 +182,8 @@ impl Locks {
         };
         let living = (0..home.segment.ranks()).filter(|rank| !is_dead(home.segment, *rank));
         // SAFETY: as above.
-        let visits = living.map(|rank| unsafe { &*self.visits().wrapping_add(rank as usize) });
-        if self.phase(number).lock(fence_all, visits) {
+        let sections = living.map(|rank| unsafe { &*self.read_sections().wrapping_add(rank as usize) });
+        if self.phase(number).lock(fence_all, sections) {
             counters::RMA_LOCKED_REGIONS.add_anywhere(1);
         }
     }

@@ -1,16 +1,17 @@
-//! Which way a long operation on ordinary memory of a target that makes progress takes: two copies, of which the target makes one, or single copies by
+//! How the bytes of a long operation on ordinary memory of a target that makes progress are copied: two copies, of which the target makes one, or single copies by
 //! the kernel, of which the target makes some. The first is faster as long as lines cross between near CPUs, and slower where they are far; so
-//! each origin learns it of each peer.
+//! each origin learns it of each peer ([`crate::learning`]).
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use isthmus_os::clock;
 
 use super::home;
 use super::mailbox::Outcome;
 use crate::Result;
-use crate::limits::{LONG_FIRST, LONG_PERIOD, LONG_SELDOM, LONG_SPEEDS_UP, LONG_TRIED};
+use crate::learning::{Alternative, Exploration, Learner};
+use crate::limits::{COPY_COST_RISES, LONG_FIRST, LONG_PERIOD, LONG_SELDOM, LONG_SPEEDS_UP, LONG_TRIED};
 use crate::types::Peer;
 
 /// The copying side.
@@ -66,16 +67,29 @@ impl Outcome {
     }
 }
 
-/// Measurements of one kind of operation.
-#[derive(Debug, Default)]
-pub(super) struct Long {
-    turn: AtomicU32,
-    /// By each way, in [`clock::ticks`] per KiB, smoothed; 0: not known.
-    costs: [AtomicU32; 2],
+/// How the side that copies is explored.
+const EXPLORATION: Exploration = Exploration {
+    trials: LONG_FIRST,
+    first_retry: LONG_PERIOD,
+    retry: LONG_PERIOD,
+    retry_slower: LONG_SELDOM,
+    in_a_row: LONG_TRIED,
+    not_tried_from: u32::MAX,
+    rise: COPY_COST_RISES,
+};
+
+impl Alternative for By {
+    fn index(self) -> usize {
+        self as usize
+    }
 }
 
+/// Measurements of one kind of operation, in [`clock::ticks`] per KiB.
+#[derive(Debug, Default)]
+pub(super) struct Long(Learner<2>);
+
 impl Long {
-    /// Do an operation on so many bytes by the way that is chosen for it, by the kernel if the target is not there.
+    /// Do an operation on so many bytes by the side that is chosen for it, by the kernel if the target is not there.
     ///
     /// # Errors
     /// Those of the two.
@@ -100,75 +114,19 @@ impl Long {
         Ok(())
     }
 
-    /// The way for the next one.
     fn choose(&self) -> By {
-        let turn = self.turn.load(Ordering::Relaxed);
-        self.turn.store(turn.wrapping_add(1), Ordering::Relaxed);
-        let [target, kernel] = [By::Target, By::Kernel].map(|by| self.costs[by as usize].load(Ordering::Relaxed));
-        let has_chance = |cost: u32, other: u32| other == 0 || cost / 2 <= other || turn % LONG_SELDOM < LONG_PERIOD;
-        if turn < LONG_FIRST {
-            return if turn.is_multiple_of(2) { By::Target } else { By::Kernel };
-        }
-        let chance = turn % LONG_PERIOD;
-        match () {
-            () if turn >= LONG_PERIOD && chance < LONG_TRIED && has_chance(target, kernel) => By::Target,
-            () if turn >= LONG_PERIOD
-                && (LONG_TRIED..2 * LONG_TRIED).contains(&chance)
-                && has_chance(kernel, target) =>
-            {
-                By::Kernel
-            }
-            () if kernel < target && kernel > 0 => By::Kernel,
-            () => By::Target,
-        }
+        self.0.choose([By::Target, By::Kernel].into_iter(), &EXPLORATION)
     }
 
     /// So many bytes took so long.
     fn learn(&self, by: By, bytes: u64, took: u64) {
-        let cost = (took.saturating_mul(1024) / bytes.max(1)).clamp(1, u32::MAX.into());
-        let old = u64::from(self.costs[by as usize].load(Ordering::Relaxed));
-        let new = match old {
-            0 => cost,
-            _ if self.turn.load(Ordering::Relaxed) <= LONG_FIRST => cost.min(old),
-            // It can do that: what was slower before had another reason.
-            _ if cost < old => (old + cost) / 2,
-            _ => (old * 3 + cost.min(old * 2)) / 4,
-        };
-        self.costs[by as usize].store(new.min(u32::MAX.into()) as u32, Ordering::Relaxed);
+        self.0.learn(by, took.saturating_mul(1024) / bytes.max(1), &EXPLORATION);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn run(long: &Long, target: u64, kernel: u64) -> usize {
-        let by_kernel = (0..640).filter(|_| {
-            let by = long.choose();
-            let took = if by == By::Kernel { kernel } else { target };
-            long.learn(by, 1024, took);
-            by == By::Kernel
-        });
-        by_kernel.count()
-    }
-
-    #[test]
-    fn the_faster_way_is_taken_and_found_again() {
-        let long = Long::default();
-        assert!((10..60).contains(&run(&long, 1000, 1500)));
-        assert!(run(&long, 3000, 1500) > 500);
-        assert!(run(&long, 1000, 1500) < 150);
-    }
-
-    #[test]
-    fn what_costs_much_more_is_tried_seldom() {
-        let long = Long::default();
-        assert!((2..=12).contains(&run(&long, 1000, 5000)));
-        assert!(run(&long, 9000, 3000) > 300, "found within some hundred");
-        assert!(run(&long, 9000, 3000) >= 632);
-        assert!(run(&long, 1000, 3000) < 600);
-        assert!(run(&long, 1000, 3000) < 20);
-    }
 
     #[test]
     fn what_is_slow_at_first_is_expected_to_become_faster() {

@@ -1,17 +1,17 @@
-//! Short operations on ordinary memory, done by their target while it waits inside the library: a question in shared memory instead of a
+//! Short operations on ordinary memory, done by their target while it waits inside the library: a request in shared memory instead of a
 //! system call.
 //!
 //! A process that has registered ordinary memory has some [`Mailbox`]es, and says whether it *makes progress*: whether one of its threads looks at
-//! them, waiting for something. Who finds so asks, and waits for the answer; if none comes soon, the question is taken back and the operation
+//! them, waiting for something. Who finds so asks, and waits for the answer; if none comes soon, the request is taken back and the operation
 //! goes by a single copy as it would have done, so that nobody depends on a target that computes, sleeps, or has lost its CPU. The target does
 //! what is asked by the functions that it uses on its own memory, under the same locks, so the rule of atomicity stands; an operation is
 //! over when its function comes back, so the rules of order stand, too. What is *left* to the target ([`finish_left`]) is over when that says so.
 //!
-//! Longer operations go in pieces, through [bounce buffers](super::bounce) of the origin: the target copies one piece while the origin copies the next. Or the question
+//! Longer operations go in pieces, through [bounce buffers](super::bounce) of the origin: the target copies one piece while the origin copies the next. Or the request
 //! names the origin's own memory ([`both_ends`]).
 //!
 //! # Safety
-//! A question comes from a peer: region, offset, lengths and the kernel's number are checked before anything is touched.
+//! A request comes from a peer: region, offset, lengths and the kernel's number are checked before anything is touched.
 
 mod pieces;
 
@@ -19,11 +19,11 @@ use std::ptr::NonNull;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use isthmus_shm::Place;
+use isthmus_shm::SharedAddress;
 use isthmus_shm::backoff::{
     LOOKS_AT_ANSWER, LOOKS_AT_ANSWER_AWAY, LOOKS_AT_ROUSED, LOOKS_AT_SERVED, ROUSED, ShortWait,
 };
-use isthmus_shm::mailbox::{ANSWER, Answered, Mailbox, QUESTION, Turn};
+use isthmus_shm::mailbox::{ANSWER, Answered, Mailbox, REQUEST, Turn};
 use isthmus_shm::occupancy;
 
 use super::combine::Combine;
@@ -61,7 +61,7 @@ const BYTES: usize = size_of::<Mailboxes>() + BOXES * BOX_BYTES;
 /// What is asked.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
-struct Question {
+struct Request {
     at: u64,
     region: u32,
     number: u32,
@@ -77,23 +77,23 @@ struct Question {
     given: u32,
 }
 
-const FIXED: usize = size_of::<Question>();
+const FIXED: usize = size_of::<Request>();
 /// In the box's room...
 const IN_BOX: u8 = 0;
-/// ...in memory of the job, operands first, at a place that lies behind the question...
+/// ...in memory of the job, operands first, at a place that lies behind the request...
 const IN_BUFFER: u8 = 1;
 /// ...or in the origin's own memory, at an address that lies there.
 const AT_ORIGIN: u8 = 2;
 
-/// The question is about [`Rows`].
+/// The request is about [`Rows`].
 const IN_ROWS: u8 = 1 << 7;
 
-/// Operands that lie behind the question rather than in the box's room.
-const BESIDE: usize = QUESTION - FIXED;
+/// Operands that lie behind the request rather than in the box's room.
+const BESIDE: usize = REQUEST - FIXED;
 
 const _: () = assert!(FIXED == 32 && BESIDE == 24);
 
-/// Rows of the target's region, of one length and at a constant distance. They lie behind the question, after the first of three numbers.
+/// Rows of the target's region, of one length and at a constant distance. They lie behind the request, after the first of three numbers.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub(super) struct Rows {
@@ -108,7 +108,7 @@ const _: () = assert!(size_of::<Rows>() == BESIDE - 8);
 /// The boxes of this process, once it has some.
 static OWN: OnceLock<&'static Mailboxes> = OnceLock::new();
 
-/// This process has ordinary memory: it has boxes from now on, whose place goes into its table of locks. Without memory for them
+/// This process has ordinary memory: it has boxes from now on, whose address goes into its table of locks. Without memory for them
 /// there are none, and nobody asks.
 pub(super) fn open(told: &AtomicU64) {
     static OPENING: std::sync::Mutex<()> = std::sync::Mutex::new(());
@@ -129,21 +129,21 @@ pub(super) fn open(told: &AtomicU64) {
         });
         at.as_ref()
     };
-    let place = heap::place_of(memory.as_ptr(), BYTES as u64).expect("the heap's memory is mapped by all");
+    let address = heap::shared_address_of(memory.as_ptr(), BYTES as u64).expect("the heap's memory is mapped by all");
     let _ = OWN.set(own);
     progressing::show_in(&own.progressing.0);
     // SYNC: mailboxes
-    told.store(place.0, Ordering::Release);
+    told.store(address.0, Ordering::Release);
 }
 
 /// The boxes that somebody says lie there.
 pub(super) fn at(told: &AtomicU64) -> Option<&'static Mailboxes> {
     // SYNC: mailboxes
-    let place = Place(told.load(Ordering::Acquire));
-    if place.0 == 0 || !place.0.is_multiple_of(128) {
+    let address = SharedAddress(told.load(Ordering::Acquire));
+    if address.0 == 0 || !address.0.is_multiple_of(128) {
         return None;
     }
-    let at: NonNull<Mailboxes> = REGISTRY.at(place, BYTES as u64)?.cast();
+    let at: NonNull<Mailboxes> = REGISTRY.at(address, BYTES as u64)?.cast();
     // SAFETY: the bytes were taken from a segment, which stays mapped; boxes are atomics and raw bytes.
     Some(unsafe { at.as_ref() })
 }
@@ -162,40 +162,40 @@ impl Mailboxes {
             self.roused.store(0, Ordering::Relaxed);
             served = true;
         }
-        for (index, place) in self.boxes.iter().enumerate() {
-            if let Some(turn) = place.take() {
+        for (index, mailbox) in self.boxes.iter().enumerate() {
+            if let Some(turn) = mailbox.take() {
                 served = true;
-                let done = self.answer(index, place, turn.asker());
+                let done = self.answer(index, mailbox, turn.asker());
                 counters::RMA_SERVED.add_anywhere(1);
-                place.give_answer(turn, if done { Answered::Done } else { Answered::Refused });
+                mailbox.give_answer(turn, if done { Answered::Done } else { Answered::Refused });
             }
         }
         served
     }
 
-    fn answer(&'static self, index: usize, place: &Mailbox, asker: u32) -> bool {
+    fn answer(&'static self, index: usize, mailbox: &Mailbox, asker: u32) -> bool {
         // SAFETY: what was taken is ours; any bits are numbers.
-        let question = unsafe { place.question().cast::<Question>().read() };
-        let given = question.given as usize;
-        let Some(results) = question.wanted() else {
+        let request = unsafe { mailbox.request().cast::<Request>().read() };
+        let given = request.given as usize;
+        let Some(results) = request.wanted() else {
             return false;
         };
         let wanted = Wanted {
-            what: u32::from(question.what),
-            region: question.region,
-            class: u32::from(question.class),
-            operator: u32::from(question.operator & !IN_ROWS),
-            width: question.width,
-            number: question.number,
+            what: u32::from(request.what),
+            region: request.region,
+            class: u32::from(request.class),
+            operator: u32::from(request.operator & !IN_ROWS),
+            width: request.width,
+            number: request.number,
         };
-        if question.lies == AT_ORIGIN {
+        if request.lies == AT_ORIGIN {
             let there = self.beside(index);
-            return both_ends::answer(asker, wanted, question.at, u64::from(question.length), there);
+            return both_ends::answer(asker, wanted, request.at, u64::from(request.length), there);
         }
-        let Some((operands, results)) = self.data(index, &question, given, results) else {
+        let Some((operands, results)) = self.data(index, &request, given, results) else {
             return false;
         };
-        if question.is_in_rows() {
+        if request.is_in_rows() {
             // Nothing else is asked of rows; results would lie on operands.
             if wanted.what != What::Put as u32 {
                 return false;
@@ -205,7 +205,7 @@ impl Mailboxes {
             return unsafe {
                 execute::do_rows(
                     wanted,
-                    (question.at, u64::from(question.length)),
+                    (request.at, u64::from(request.length)),
                     rows,
                     (operands, given),
                     results,
@@ -213,54 +213,45 @@ impl Mailboxes {
             };
         }
         // SAFETY: operands and results are so long, and the box is ours.
-        unsafe {
-            execute::do_at(
-                wanted,
-                question.at,
-                u64::from(question.length),
-                operands,
-                given,
-                results,
-            )
-        }
+        unsafe { execute::do_at(wanted, request.at, u64::from(request.length), operands, given, results) }
     }
 
-    /// Where the operands and the results of a question lie. `None`: nowhere.
+    /// Where the operands and the results of a request lie. `None`: nowhere.
     #[inline]
-    fn data(&self, index: usize, question: &Question, given: usize, wanted: usize) -> Option<(*mut u8, *mut u8)> {
-        if question.lies == IN_BUFFER {
+    fn data(&self, index: usize, request: &Request, given: usize, wanted: usize) -> Option<(*mut u8, *mut u8)> {
+        if request.lies == IN_BUFFER {
             let operands = REGISTRY
-                .at(Place(self.beside(index)), given as u64 + wanted as u64)?
+                .at(SharedAddress(self.beside(index)), given as u64 + wanted as u64)?
                 .as_ptr();
             return Some((operands, operands.wrapping_add(given)));
         }
         let room = room_of(given > 0, wanted > 0, BOX_BYTES);
         let is_whole = given <= room && wanted <= room;
-        is_whole.then(|| (self.operands(index, question), self.results(index, given, wanted)))
+        is_whole.then(|| (self.operands(index, request), self.results(index, given, wanted)))
     }
 
-    /// The rows behind the question in a box that is ours.
+    /// The rows behind the request in a box that is ours.
     fn rows(&self, index: usize) -> Rows {
         // SAFETY: any bits are numbers, and the box is ours.
-        unsafe { self.boxes[index].question().add(FIXED + 8).cast::<Rows>().read() }
+        unsafe { self.boxes[index].request().add(FIXED + 8).cast::<Rows>().read() }
     }
 
     /// Write them.
     fn set_rows(&self, index: usize, rows: Rows) {
-        // SAFETY: the box is ours, and operands of a question about rows are in the box's room.
-        unsafe { self.boxes[index].question().add(FIXED + 8).cast::<Rows>().write(rows) }
+        // SAFETY: the box is ours, and operands of a request about rows are in the box's room.
+        unsafe { self.boxes[index].request().add(FIXED + 8).cast::<Rows>().write(rows) }
     }
 
-    /// The number behind the question in a box that is ours.
+    /// The number behind the request in a box that is ours.
     fn beside(&self, index: usize) -> u64 {
         // SAFETY: any bits are a number, and the box is ours.
-        unsafe { self.boxes[index].question().add(FIXED).cast::<u64>().read() }
+        unsafe { self.boxes[index].request().add(FIXED).cast::<u64>().read() }
     }
 
     /// Write it.
     fn set_beside(&self, index: usize, number: u64) {
-        // SAFETY: the box is ours, and no operands lie beside the question.
-        unsafe { self.boxes[index].question().add(FIXED).cast::<u64>().write(number) }
+        // SAFETY: the box is ours, and no operands lie beside the request.
+        unsafe { self.boxes[index].request().add(FIXED).cast::<u64>().write(number) }
     }
 
     /// The room of a box.
@@ -271,11 +262,11 @@ impl Mailboxes {
             .wrapping_add(size_of::<Self>() + index * BOX_BYTES)
     }
 
-    /// Where the operands of a question in a box lie.
+    /// Where the operands of a request in a box lie.
     #[inline]
-    fn operands(&self, index: usize, question: &Question) -> *mut u8 {
-        match question.given as usize {
-            ..=BESIDE if !question.is_in_rows() => self.boxes[index].question().wrapping_add(FIXED),
+    fn operands(&self, index: usize, request: &Request) -> *mut u8 {
+        match request.given as usize {
+            ..=BESIDE if !request.is_in_rows() => self.boxes[index].request().wrapping_add(FIXED),
             _ => self.room(index),
         }
     }
@@ -291,7 +282,7 @@ impl Mailboxes {
     }
 }
 
-impl Question {
+impl Request {
     /// Are there [`Rows`] behind it?
     #[inline]
     fn is_in_rows(&self) -> bool {
@@ -350,16 +341,16 @@ impl<'a> Asked<'a> {
     }
 
     /// Byte `done` of the stream that begins at `at`: the beginning of a row, if there are rows.
-    fn place_of(&self, at: u64, done: u64) -> u64 {
+    fn address_of(&self, at: u64, done: u64) -> u64 {
         match self.rows {
             None => at + done,
             Some(Rows { block, stride }) => at.wrapping_add_signed((done / block) as i64 * stride),
         }
     }
 
-    fn question(&self, target: &Target, at: u64, length: usize, given: usize) -> Question {
+    fn request(&self, target: &Target, at: u64, length: usize, given: usize) -> Request {
         let combine = self.combine;
-        Question {
+        Request {
             at,
             region: target.id(),
             number: combine.map_or(0, |combine| combine.number),
@@ -376,7 +367,7 @@ impl<'a> Asked<'a> {
 }
 
 impl Target {
-    /// Is a question to a target that makes progress likely to be answered? One that makes progress may have lost its CPU: an origin without an
+    /// Is a request to a target that makes progress likely to be answered? One that makes progress may have lost its CPU: an origin without an
     /// answer asks for nothing for some operations, twice as many each time. An operation in pieces counts as so many, as it loses more by another way.
     #[inline]
     fn is_trusted(&self, pieces: u64) -> bool {
@@ -393,13 +384,13 @@ impl Target {
         match end {
             End::Done => {
                 self.misses.store(0, Ordering::Relaxed);
-                self.vain.store(0, Ordering::Relaxed);
+                self.unanswered.store(0, Ordering::Relaxed);
                 self.skipped.store(0, Ordering::Relaxed);
             }
             End::Away => {
-                let vain = self.vain.load(Ordering::Relaxed).min(BOX_MISSES) + 1;
-                self.vain.store(vain, Ordering::Relaxed);
-                self.skipped.store(1 << vain >> 1, Ordering::Relaxed);
+                let unanswered = self.unanswered.load(Ordering::Relaxed).min(BOX_MISSES) + 1;
+                self.unanswered.store(unanswered, Ordering::Relaxed);
+                self.skipped.store(1 << unanswered >> 1, Ordering::Relaxed);
             }
             End::Refused | End::Dead => {}
         }
@@ -459,12 +450,12 @@ pub(super) unsafe fn ask(
     let Some((index, turn)) = boxes.claim(home) else {
         return Ok(false);
     };
-    let question = asked.question(target, at, length, from.1);
+    let request = asked.request(target, at, length, from.1);
     // SAFETY: the caller's promise; the box is ours, and has the room.
     unsafe {
-        boxes.boxes[index].question().cast::<Question>().write(question);
+        boxes.boxes[index].request().cast::<Request>().write(request);
         if from.1 > 0 {
-            super::flow::copy_short(from.0, boxes.operands(index, &question), from.1);
+            super::flow::copy_short(from.0, boxes.operands(index, &request), from.1);
         }
     }
     boxes.boxes[index].post(&turn);
@@ -497,11 +488,11 @@ pub(super) unsafe fn leave_put(target: &Target, at: u64, from: *const u8, length
     let Some((index, turn)) = boxes.claim_soon(home) else {
         return Ok(false);
     };
-    let question = Asked::plain(What::Put).question(target, at, length, length);
+    let request = Asked::plain(What::Put).request(target, at, length, length);
     // SAFETY: the caller's promise; the box is ours, and has the room.
     unsafe {
-        boxes.boxes[index].question().cast::<Question>().write(question);
-        super::flow::copy_short(from, boxes.operands(index, &question), length);
+        boxes.boxes[index].request().cast::<Request>().write(request);
+        super::flow::copy_short(from, boxes.operands(index, &request), length);
     }
     boxes.boxes[index].leave(turn);
     Ok(true)
@@ -511,18 +502,18 @@ pub(super) unsafe fn leave_put(target: &Target, at: u64, from: *const u8, length
 pub fn finish_left() {
     let Some(own) = OWN.get() else { return };
     own.serve();
-    for place in &own.boxes {
-        finish_turn(place, || {
+    for mailbox in &own.boxes {
+        finish_turn(mailbox, || {
             own.serve();
         });
     }
 }
 
 /// Serve until what is left in this box now is done. Peers that go on may leave more in the same box: that is not what was told of.
-fn finish_turn(place: &Mailbox, mut serve: impl FnMut()) {
+fn finish_turn(mailbox: &Mailbox, mut serve: impl FnMut()) {
     let mut wait = ShortWait::default();
-    let Some(turn) = place.left() else { return };
-    while place.left() == Some(turn) {
+    let Some(turn) = mailbox.left() else { return };
+    while mailbox.left() == Some(turn) {
         // Another thread may be at it.
         serve();
         wait.pause();
@@ -629,8 +620,8 @@ impl Mailboxes {
     #[cold]
     fn reclaim(&self, home: &ProcessContext) {
         if home.segment.failed() > 0 {
-            for place in &self.boxes {
-                place.reclaim(|rank| is_dead(home.segment, rank));
+            for mailbox in &self.boxes {
+                mailbox.reclaim(|rank| is_dead(home.segment, rank));
             }
         }
     }
@@ -643,11 +634,11 @@ impl Mailboxes {
     /// Wait for the answer, as long as the target makes progress, and for at most so many looks.
     #[inline]
     fn settle(&self, home: &ProcessContext, target: &Target, index: usize, turn: &Turn, most: u32) -> End {
-        let place = &self.boxes[index];
+        let mailbox = &self.boxes[index];
         let mut looks = 0_u32;
         let _progressing = Progressing::begin();
         loop {
-            match place.answer(turn) {
+            match mailbox.answer(turn) {
                 Some(Answered::Done) => return End::Done,
                 Some(Answered::Refused) => return End::Refused,
                 None => {}
@@ -655,11 +646,11 @@ impl Mailboxes {
             looks += 1;
             let goes_on = looks < most
                 && (!looks.is_multiple_of(16) || most == LOOKS_AT_ANSWER_AWAY.count() || self.is_progressing());
-            if !goes_on && place.withdraw(turn) {
+            if !goes_on && mailbox.withdraw(turn) {
                 return End::Away;
             }
             if looks > most + LOOKS_AT_ANSWER.count() {
-                return wait_long(home, target, place, turn);
+                return wait_long(home, target, mailbox, turn);
             }
             if looks.is_multiple_of(8) {
                 // Others may wait for us as we do for them.
@@ -679,8 +670,8 @@ impl Mailboxes {
 
 /// The target is at it, and takes its time: its CPU is another's, or it is stopped, or dead.
 #[cold]
-fn wait_long(home: &ProcessContext, target: &Target, place: &Mailbox, turn: &Turn) -> End {
-    let end = || match place.answer(turn) {
+fn wait_long(home: &ProcessContext, target: &Target, mailbox: &Mailbox, turn: &Turn) -> End {
+    let end = || match mailbox.answer(turn) {
         Some(Answered::Done) => Some(End::Done),
         Some(Answered::Refused) => Some(End::Refused),
         None if is_dead(home.segment, target.peer().0) => Some(End::Dead),
@@ -703,17 +694,17 @@ mod tests {
     /// An origin that leaves the next put in the same box as soon as one is done keeps nobody busy.
     #[test]
     fn what_is_left_later_is_not_waited_for() {
-        let place = Mailbox::default();
-        let leave = || place.leave(place.claim(3).expect("free"));
+        let mailbox = Mailbox::default();
+        let leave = || mailbox.leave(mailbox.claim(3).expect("free"));
         leave();
         let mut served = 0;
-        finish_turn(&place, || {
+        finish_turn(&mailbox, || {
             served += 1;
-            let turn = place.take().expect("left");
-            place.give_answer(turn, Answered::Done);
+            let turn = mailbox.take().expect("left");
+            mailbox.give_answer(turn, Answered::Done);
             leave();
             assert!(served < 2, "it goes on with what was left later");
         });
-        assert!(served == 1 && place.left().is_some());
+        assert!(served == 1 && mailbox.left().is_some());
     }
 }

@@ -1,6 +1,6 @@
 //! By what puts and gets go, as a list of values: the first that is for an operation is taken ([`plan`]), and `isthmus info --protocols` prints them.
 //!
-//! Short operations on mapped memory do not come here: they are loads and stores of the caller ([`Target::reach`](super::Target::reach)).
+//! Short operations on mapped memory do not come here: they are loads and stores of the caller ([`Target::mapped_at`](super::Target::mapped_at)).
 //! Nor do short ones on a row of ordinary memory, which are asked of the target at once ([`Flow::put_bytes`](super::Flow::put_bytes)).
 
 use crate::limits::{BOX_BYTES, BOX_ROWS};

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use isthmus_shm::Place;
+use isthmus_shm::SharedAddress;
 
 use super::locks::{self, Locks, PHASES};
 use super::{direct, home, mailbox};
@@ -36,7 +36,7 @@ pub struct RegionKey {
     base: u64,
     length: u64,
     /// Where byte 0 lies for all; 0: in ordinary memory.
-    place: u64,
+    shared_address: u64,
     /// Where the owner's lock table lies.
     locks: u64,
     atomicity: u16,
@@ -54,7 +54,7 @@ impl RegionKey {
         owner: 0,
         base: 0,
         length: 0,
-        place: 0,
+        shared_address: 0,
         locks: 0,
         atomicity: 0,
         phase: 0,
@@ -83,7 +83,7 @@ impl RegionKey {
 
     /// Do all processes of the job map it?
     pub fn is_mapped(&self) -> bool {
-        self.place != 0
+        self.shared_address != 0
     }
 
     pub(super) fn parse(self, peer: Peer) -> Result<Parsed> {
@@ -121,21 +121,21 @@ impl RegionKey {
                 atomicity: Atomicity::Locked,
             });
         }
-        let Some(locks) = locks::at(Place(self.locks)) else {
+        let Some(locks) = locks::at(SharedAddress(self.locks)) else {
             return bad("its lock table lies outside the job's memory");
         };
         let mut direct = 0;
-        if self.place != 0 {
-            match REGISTRY.at(Place(self.place), self.length) {
+        if self.shared_address != 0 {
+            match REGISTRY.at(SharedAddress(self.shared_address), self.length) {
                 Some(at) => direct = at.as_ptr().expose_provenance(),
-                None => return bad("its place lies outside the job's memory"),
+                None => return bad("its shared_address lies outside the job's memory"),
             }
         }
         let is_own = self.owner == home.me;
         if is_own && direct == 0 {
             direct = self.base as usize;
         }
-        if atomicity == Atomicity::Elements && self.place == 0 && home.segment.ranks() > 1 {
+        if atomicity == Atomicity::Elements && self.shared_address == 0 && home.segment.ranks() > 1 {
             return bad("its atomicity is not one of ordinary memory");
         }
         Ok(Parsed {
@@ -143,7 +143,7 @@ impl RegionKey {
             base: self.base,
             length: self.length,
             direct: (direct != 0 || is_own).then_some(direct),
-            is_shared: self.place != 0,
+            is_shared: self.shared_address != 0,
             is_elsewhere: false,
             locks,
             phase,
@@ -192,11 +192,12 @@ pub fn register_as(base: *mut u8, length: u64, atomicity: Atomicity) -> Result<R
     if base.checked_add(length).is_none() {
         return Err(Error::Mismatch("a region of more bytes than an address space has"));
     }
-    let place = match length {
+    let shared_address = match length {
         0 => 0,
-        _ => heap::place_of(std::ptr::with_exposed_provenance(base as usize), length).map_or(0, |place| place.0),
+        _ => heap::shared_address_of(std::ptr::with_exposed_provenance(base as usize), length)
+            .map_or(0, |shared_address| shared_address.0),
     };
-    let atomicity = match place == 0 && home.segment.ranks() > 1 {
+    let atomicity = match shared_address == 0 && home.segment.ranks() > 1 {
         true => Atomicity::Locked,
         false => atomicity,
     };
@@ -206,7 +207,7 @@ pub fn register_as(base: *mut u8, length: u64, atomicity: Atomicity) -> Result<R
         owner: home.me,
         base,
         length,
-        place,
+        shared_address,
         locks: table.0,
         atomicity: atomicity as u16,
         phase: match atomicity {
@@ -215,14 +216,14 @@ pub fn register_as(base: *mut u8, length: u64, atomicity: Atomicity) -> Result<R
         },
         id: IDS.fetch_add(1, Ordering::Relaxed),
     };
-    if place == 0 || home.segment.nodes() > 1 {
+    if shared_address == 0 || home.segment.nodes() > 1 {
         // Calls may come for it.
         let mut keys = own_keys();
         let at = keys.partition_point(|other| other.id < key.id);
         keys.insert(at, key);
         drop(keys);
         CALLABLE.fetch_add(1, Ordering::Relaxed);
-        if place == 0
+        if shared_address == 0
             && home.segment.ranks() > 1
             && let Some(locks) = locks::at(table)
         {
@@ -282,7 +283,7 @@ fn phases() -> MutexGuard<'static, [u32; PHASES]> {
 }
 
 /// A phase for a new region: of its own, if there is one left.
-fn take_phase(table: Place) -> u16 {
+fn take_phase(table: SharedAddress) -> u16 {
     let mut uses = phases();
     let least = (0..PHASES).min_by_key(|number| uses[*number]).unwrap_or(0);
     if uses[least] == 0

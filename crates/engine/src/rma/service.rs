@@ -167,7 +167,7 @@ impl Engine {
                     _ => self.answer_call(from, tag, execute(&bytes)),
                 }
                 // Threads may wait for what was written.
-                self.ops.news = true;
+                self.ops.has_events = true;
             }
         }
         // Behind what is on its way there may be answers now.
@@ -197,7 +197,7 @@ impl Engine {
         };
         self.answer_call(asked.from, asked.tag, answer);
         // Threads may wait for what the layer has changed.
-        self.ops.news = true;
+        self.ops.has_events = true;
         true
     }
 

@@ -4,14 +4,14 @@ use std::ptr::{NonNull, from_ref, null_mut, with_exposed_provenance_mut};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU16, Ordering};
 
-use isthmus_shm::switchover::Visiting;
+use isthmus_shm::switchover::ReadGuard;
 use isthmus_transfer::{Direction, Interrupted, Layout, Transfer};
 
 use super::locks::Locks;
 use super::mailbox::{self, Mailboxes};
 use super::region::{Atomicity, Parsed, RegionKey};
+use crate::data_path::DataPath;
 use crate::types::Peer;
-use crate::way::Way;
 use crate::{Error, Result, allows_threads, enter, fault_events};
 
 /// A region of a peer. Cheap to keep.
@@ -39,8 +39,8 @@ pub struct Target {
     network_key: OnceLock<Box<Option<u64>>>,
     /// How many times in a row the owner made no progress.
     pub(super) misses: AtomicU16,
-    /// How many questions in a row had no answer, and how many operations are therefore not asked for.
-    pub(super) vain: AtomicU8,
+    /// How many requests in a row had no answer, and how many operations are therefore not asked for.
+    pub(super) unanswered: AtomicU8,
     pub(super) skipped: AtomicU16,
 }
 
@@ -81,7 +81,7 @@ impl Target {
             mailboxes: AtomicPtr::new(null_mut()),
             network_key: OnceLock::new(),
             misses: AtomicU16::new(0),
-            vain: AtomicU8::new(0),
+            unanswered: AtomicU8::new(0),
             skipped: AtomicU16::new(0),
         })
     }
@@ -101,7 +101,7 @@ impl Target {
     /// [`Flow::load`](super::Flow::load). `None`: they are not mapped, or not all in the region, or some process has failed, which
     /// [`Flow::put_bytes`](super::Flow::put_bytes) and [`Flow::get_bytes`](super::Flow::get_bytes) look into.
     #[inline]
-    pub fn reach(&self, at: u64, bytes: u64) -> Option<*mut u8> {
+    pub fn mapped_at(&self, at: u64, bytes: u64) -> Option<*mut u8> {
         let is_inside = at.checked_add(bytes)? <= self.length;
         (is_inside && self.is_direct && fault_events() == 0)
             .then(|| with_exposed_provenance_mut(self.direct.wrapping_add(at as usize)))
@@ -187,8 +187,8 @@ impl Target {
 
     /// Change elements by instructions until the answer is dropped; `None`: they need locks.
     #[inline]
-    pub(super) fn visit(&self, home: &super::ProcessContext) -> Option<Visiting<'_>> {
-        self.locks.visit(home, self.phase, allows_threads())
+    pub(super) fn enter_section(&self, home: &super::ProcessContext) -> Option<ReadGuard<'_>> {
+        self.locks.enter_section(home, self.phase, allows_threads())
     }
 
     /// Are these bytes in it?
@@ -245,8 +245,8 @@ impl Target {
     pub(super) fn failed(&self, direction: Direction, stopped: Interrupted) -> bool {
         let mut inside = enter();
         let engine = inside.engine();
-        engine.copy_failed(self.peer.0, Way::SingleCopy, direction, stopped);
-        let refused = engine.is_refused(self.peer.0, Way::SingleCopy, direction);
+        engine.copy_failed(self.peer.0, DataPath::SingleCopy, direction, stopped);
+        let refused = engine.is_refused(self.peer.0, DataPath::SingleCopy, direction);
         if refused {
             self.refused[direction as usize].store(true, Ordering::Relaxed);
         }

@@ -7,12 +7,12 @@ use isthmus_armci::error::room;
 use super::{Number, entries, find, indexed, list, patch};
 use crate::array::Array;
 use crate::error::{Error, Result};
-use crate::onesided::{self, Buffer, Way};
+use crate::onesided::{self, Buffer, Operation};
 use crate::patch::MOST_DIMENSIONS;
 use crate::{counter, handles};
 
 /// The handle of an operation that is over.
-const OVER: c_long = 0;
+const COMPLETE: c_long = 0;
 
 /// The buffer of a call.
 ///
@@ -51,7 +51,7 @@ unsafe fn transfer<I: Number>(
     hi: *const I,
     at: *mut c_void,
     ld: *const I,
-    way: Way,
+    operation: Operation,
 ) -> Result<()> {
     handles::with(handle, |array| {
         let rank = array.rank();
@@ -59,13 +59,13 @@ unsafe fn transfer<I: Number>(
         unsafe {
             if !lo.is_null() && !hi.is_null() && (rank == 1 || !ld.is_null()) {
                 let (lo, hi, ld) = (few(lo, rank), few(hi, rank), few(ld, rank - 1));
-                if onesided::transfer_within(array, &lo[..rank], &hi[..rank], at.cast(), &ld, way)? {
+                if onesided::transfer_within(array, &lo[..rank], &hi[..rank], at.cast(), &ld, operation)? {
                     return Ok(());
                 }
             }
             let patch = patch(array, lo, hi)?;
             array.check(&patch)?;
-            onesided::transfer(array, &patch, &buffer(array, &patch, at, ld)?, way)
+            onesided::transfer(array, &patch, &buffer(array, &patch, at, ld)?, operation)
         }
     })
 }
@@ -78,13 +78,13 @@ unsafe fn periodic<I: Number>(
     hi: *const I,
     at: *mut c_void,
     ld: *const I,
-    way: Way,
+    operation: Operation,
 ) -> Result<()> {
     let array = find(handle)?;
     // SAFETY: the caller's promise.
     unsafe {
         let patch = patch(&array, lo, hi)?;
-        onesided::periodic(&array, &patch, &buffer(&array, &patch, at, ld)?, way)
+        onesided::periodic(&array, &patch, &buffer(&array, &patch, at, ld)?, operation)
     }
 }
 
@@ -95,7 +95,7 @@ unsafe fn strided<I: Number>(
     (lo, hi, skip): (*const I, *const I, *const I),
     at: *mut c_void,
     ld: *const I,
-    way: Way,
+    operation: Operation,
 ) -> Result<()> {
     let array = find(handle)?;
     // SAFETY: the caller's promise.
@@ -115,7 +115,7 @@ unsafe fn strided<I: Number>(
             dense.hi[d] = dense.lo[d] + (patch.hi[d] - patch.lo[d]) / step;
         }
         let buffer = buffer(&array, &dense, at, ld)?;
-        onesided::transfer_strided(&array, &patch, &skip, &buffer, way)
+        onesided::transfer_strided(&array, &patch, &skip, &buffer, operation)
     }
 }
 
@@ -127,7 +127,7 @@ unsafe fn field<I: Number>(
     (offset, bytes): (c_int, c_int),
     at: *mut c_void,
     ld: *const I,
-    way: Way,
+    operation: Operation,
 ) -> Result<()> {
     let array = find(handle)?;
     // SAFETY: the caller's promise.
@@ -135,7 +135,7 @@ unsafe fn field<I: Number>(
         let patch = patch(&array, lo, hi)?;
         array.check(&patch)?;
         let buffer = buffer(&array, &patch, at, ld)?;
-        onesided::transfer_field(&array, &patch, (offset.into(), bytes.into()), &buffer, way)
+        onesided::transfer_field(&array, &patch, (offset.into(), bytes.into()), &buffer, operation)
     }
 }
 
@@ -143,10 +143,10 @@ unsafe fn field<I: Number>(
 ///
 /// # Safety
 /// The handle must be good, or null.
-unsafe fn over(handle: *mut c_long) {
+unsafe fn complete(handle: *mut c_long) {
     if !handle.is_null() {
         // SAFETY: the caller's promise.
-        unsafe { handle.write(OVER) };
+        unsafe { handle.write(COMPLETE) };
     }
 }
 
@@ -182,97 +182,97 @@ fn counted(count: i64) -> Result<usize> {
 
 /// # Safety
 /// As the header says.
-unsafe fn elements(array: &Array, values: *mut c_void, indexes: Vec<i64>, way: Way) -> Result<()> {
+unsafe fn elements(array: &Array, values: *mut c_void, indexes: Vec<i64>, operation: Operation) -> Result<()> {
     if !indexes.is_empty() && values.is_null() {
         return Err(Error::argument("v is null"));
     }
     // SAFETY: the caller's promise.
-    unsafe { onesided::elements(array, values.cast(), &indexes, way) }
+    unsafe { onesided::elements(array, values.cast(), &indexes, operation) }
 }
 
 indexed! {
     fn isthmus_ga_NGA_Put, isthmus_ga_NGA_Put64(
         handle: c_int, lo: *const Index, hi: *const Index, at: *mut c_void, ld: *const Index,
-    ) { transfer(handle, lo, hi, at, ld, Way::Put)? }
+    ) { transfer(handle, lo, hi, at, ld, Operation::Put)? }
     fn isthmus_ga_NGA_Get, isthmus_ga_NGA_Get64(
         handle: c_int, lo: *const Index, hi: *const Index, at: *mut c_void, ld: *const Index,
-    ) { transfer(handle, lo, hi, at, ld, Way::Get)? }
+    ) { transfer(handle, lo, hi, at, ld, Operation::Get)? }
     fn isthmus_ga_NGA_Acc, isthmus_ga_NGA_Acc64(
         handle: c_int, lo: *const Index, hi: *const Index, at: *mut c_void, ld: *const Index, alpha: *const c_void,
-    ) { transfer(handle, lo, hi, at, ld, Way::Accumulate(alpha.cast()))? }
+    ) { transfer(handle, lo, hi, at, ld, Operation::Accumulate(alpha.cast()))? }
     fn isthmus_ga_NGA_NbPut, isthmus_ga_NGA_NbPut64(
         handle: c_int, lo: *const Index, hi: *const Index, at: *mut c_void, ld: *const Index, request: *mut c_long,
     ) {
-        transfer(handle, lo, hi, at, ld, Way::Put)?;
-        over(request)
+        transfer(handle, lo, hi, at, ld, Operation::Put)?;
+        complete(request)
     }
     fn isthmus_ga_NGA_NbGet, isthmus_ga_NGA_NbGet64(
         handle: c_int, lo: *const Index, hi: *const Index, at: *mut c_void, ld: *const Index, request: *mut c_long,
     ) {
-        transfer(handle, lo, hi, at, ld, Way::Get)?;
-        over(request)
+        transfer(handle, lo, hi, at, ld, Operation::Get)?;
+        complete(request)
     }
     fn isthmus_ga_NGA_NbAcc, isthmus_ga_NGA_NbAcc64(
         handle: c_int, lo: *const Index, hi: *const Index, at: *mut c_void, ld: *const Index, alpha: *const c_void,
         request: *mut c_long,
     ) {
-        transfer(handle, lo, hi, at, ld, Way::Accumulate(alpha.cast()))?;
-        over(request)
+        transfer(handle, lo, hi, at, ld, Operation::Accumulate(alpha.cast()))?;
+        complete(request)
     }
     fn isthmus_ga_NGA_Periodic_put, isthmus_ga_NGA_Periodic_put64(
         handle: c_int, lo: *const Index, hi: *const Index, at: *mut c_void, ld: *const Index,
-    ) { periodic(handle, lo, hi, at, ld, Way::Put)? }
+    ) { periodic(handle, lo, hi, at, ld, Operation::Put)? }
     fn isthmus_ga_NGA_Periodic_get, isthmus_ga_NGA_Periodic_get64(
         handle: c_int, lo: *const Index, hi: *const Index, at: *mut c_void, ld: *const Index,
-    ) { periodic(handle, lo, hi, at, ld, Way::Get)? }
+    ) { periodic(handle, lo, hi, at, ld, Operation::Get)? }
     fn isthmus_ga_NGA_Periodic_acc, isthmus_ga_NGA_Periodic_acc64(
         handle: c_int, lo: *const Index, hi: *const Index, at: *mut c_void, ld: *const Index, alpha: *const c_void,
-    ) { periodic(handle, lo, hi, at, ld, Way::Accumulate(alpha.cast()))? }
+    ) { periodic(handle, lo, hi, at, ld, Operation::Accumulate(alpha.cast()))? }
     fn isthmus_ga_NGA_Strided_put, isthmus_ga_NGA_Strided_put64(
         handle: c_int, lo: *const Index, hi: *const Index, skip: *const Index, at: *mut c_void, ld: *const Index,
-    ) { strided(handle, (lo, hi, skip), at, ld, Way::Put)? }
+    ) { strided(handle, (lo, hi, skip), at, ld, Operation::Put)? }
     fn isthmus_ga_NGA_Strided_get, isthmus_ga_NGA_Strided_get64(
         handle: c_int, lo: *const Index, hi: *const Index, skip: *const Index, at: *mut c_void, ld: *const Index,
-    ) { strided(handle, (lo, hi, skip), at, ld, Way::Get)? }
+    ) { strided(handle, (lo, hi, skip), at, ld, Operation::Get)? }
     fn isthmus_ga_NGA_Strided_acc, isthmus_ga_NGA_Strided_acc64(
         handle: c_int, lo: *const Index, hi: *const Index, skip: *const Index, at: *mut c_void, ld: *const Index,
         alpha: *const c_void,
-    ) { strided(handle, (lo, hi, skip), at, ld, Way::Accumulate(alpha.cast()))? }
+    ) { strided(handle, (lo, hi, skip), at, ld, Operation::Accumulate(alpha.cast()))? }
     fn isthmus_ga_NGA_Scatter, isthmus_ga_NGA_Scatter64(
         handle: c_int, values: *mut c_void, at: *const *const Index, count: Index,
     ) {
         let array = find(handle)?;
-        elements(&array, values, pointed(&array, at, count.wide())?, Way::Put)?
+        elements(&array, values, pointed(&array, at, count.wide())?, Operation::Put)?
     }
     fn isthmus_ga_NGA_Gather, isthmus_ga_NGA_Gather64(
         handle: c_int, values: *mut c_void, at: *const *const Index, count: Index,
     ) {
         let array = find(handle)?;
-        elements(&array, values, pointed(&array, at, count.wide())?, Way::Get)?
+        elements(&array, values, pointed(&array, at, count.wide())?, Operation::Get)?
     }
     fn isthmus_ga_NGA_Scatter_acc, isthmus_ga_NGA_Scatter_acc64(
         handle: c_int, values: *mut c_void, at: *const *const Index, count: Index, alpha: *const c_void,
     ) {
         let array = find(handle)?;
-        elements(&array, values, pointed(&array, at, count.wide())?, Way::Accumulate(alpha.cast()))?
+        elements(&array, values, pointed(&array, at, count.wide())?, Operation::Accumulate(alpha.cast()))?
     }
     fn isthmus_ga_NGA_Scatter_flat, isthmus_ga_NGA_Scatter_flat64(
         handle: c_int, values: *mut c_void, at: *const Index, count: Index,
     ) {
         let array = find(handle)?;
-        elements(&array, values, flat(&array, at, count.wide())?, Way::Put)?
+        elements(&array, values, flat(&array, at, count.wide())?, Operation::Put)?
     }
     fn isthmus_ga_NGA_Gather_flat, isthmus_ga_NGA_Gather_flat64(
         handle: c_int, values: *mut c_void, at: *const Index, count: Index,
     ) {
         let array = find(handle)?;
-        elements(&array, values, flat(&array, at, count.wide())?, Way::Get)?
+        elements(&array, values, flat(&array, at, count.wide())?, Operation::Get)?
     }
     fn isthmus_ga_NGA_Scatter_acc_flat, isthmus_ga_NGA_Scatter_acc_flat64(
         handle: c_int, values: *mut c_void, at: *const Index, count: Index, alpha: *const c_void,
     ) {
         let array = find(handle)?;
-        elements(&array, values, flat(&array, at, count.wide())?, Way::Accumulate(alpha.cast()))?
+        elements(&array, values, flat(&array, at, count.wide())?, Operation::Accumulate(alpha.cast()))?
     }
     fn isthmus_ga_NGA_Read_inc, isthmus_ga_NGA_Read_inc64(handle: c_int, subscript: *const Index, by: c_long) -> c_long {
         if subscript.is_null() {
@@ -285,23 +285,23 @@ indexed! {
 entries! {
     fn isthmus_ga_NGA_Get_field(
         handle: c_int, lo: *const c_int, hi: *const c_int, offset: c_int, bytes: c_int, at: *mut c_void, ld: *const c_int,
-    ) { field(handle, (lo, hi), (offset, bytes), at, ld, Way::Get)? }
+    ) { field(handle, (lo, hi), (offset, bytes), at, ld, Operation::Get)? }
     fn isthmus_ga_NGA_Put_field(
         handle: c_int, lo: *const c_int, hi: *const c_int, offset: c_int, bytes: c_int, at: *mut c_void, ld: *const c_int,
-    ) { field(handle, (lo, hi), (offset, bytes), at, ld, Way::Put)? }
+    ) { field(handle, (lo, hi), (offset, bytes), at, ld, Operation::Put)? }
     fn isthmus_ga_NGA_Nbget_field(
         handle: c_int, lo: *const c_int, hi: *const c_int, offset: c_int, bytes: c_int, at: *mut c_void, ld: *const c_int,
         request: *mut c_long,
     ) {
-        field(handle, (lo, hi), (offset, bytes), at, ld, Way::Get)?;
-        over(request)
+        field(handle, (lo, hi), (offset, bytes), at, ld, Operation::Get)?;
+        complete(request)
     }
     fn isthmus_ga_NGA_Nbput_field(
         handle: c_int, lo: *const c_int, hi: *const c_int, offset: c_int, bytes: c_int, at: *mut c_void, ld: *const c_int,
         request: *mut c_long,
     ) {
-        field(handle, (lo, hi), (offset, bytes), at, ld, Way::Put)?;
-        over(request)
+        field(handle, (lo, hi), (offset, bytes), at, ld, Operation::Put)?;
+        complete(request)
     }
     // Operations are over when their calls come back, and their handles say so since.
     fn isthmus_ga_NGA_NbWait(_request: *mut c_long) {}

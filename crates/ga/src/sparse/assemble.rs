@@ -16,7 +16,7 @@ use crate::kind::{Generic, dispatch};
 use crate::life::{self, collectively};
 
 /// An element and its place.
-pub(super) type Entry<T> = (i64, i64, T);
+pub(super) type Triplet<T> = (i64, i64, T);
 
 struct Assemble<'a>(&'a Sparse, Gathered);
 
@@ -48,7 +48,7 @@ pub fn assemble(matrix: &Sparse) -> Result<()> {
 }
 
 /// Bring entries to the processes that have their rows. Collective.
-fn deal<T: Element>(matrix: &Sparse, mut entries: Vec<Entry<T>>) -> Result<Vec<Entry<T>>> {
+fn deal<T: Element>(matrix: &Sparse, mut entries: Vec<Triplet<T>>) -> Result<Vec<Triplet<T>>> {
     let processes = matrix.processes();
     let owner = |row: i64| part_of(matrix.rows, processes, row);
     if processes == 1 {
@@ -60,7 +60,7 @@ fn deal<T: Element>(matrix: &Sparse, mut entries: Vec<Entry<T>>) -> Result<Vec<E
     // First the numbers of the first entry for each process, and of all; then the entries.
     let head = (processes + 1) * 8;
     let head = head.next_multiple_of(64);
-    let bytes = head + entries.len() * size_of::<Entry<T>>();
+    let bytes = head + entries.len() * size_of::<Triplet<T>>();
     let shown = memory::allocate(&group, bytes as u64)?;
     let at = shown[matrix.me()].address;
     for process in 0..=processes {
@@ -70,11 +70,11 @@ fn deal<T: Element>(matrix: &Sparse, mut entries: Vec<Entry<T>>) -> Result<Vec<E
     }
     // SAFETY: as before; the room is as computed, and aligned to lines.
     unsafe {
-        let to = at.add(head).cast::<Entry<T>>();
+        let to = at.add(head).cast::<Triplet<T>>();
         to.copy_from_nonoverlapping(entries.as_ptr(), entries.len());
     }
     life::sync_group(&group)?;
-    let mut own: Vec<Entry<T>> = Vec::new();
+    let mut own: Vec<Triplet<T>> = Vec::new();
     for (process, shown) in shown.iter().enumerate() {
         let owner = group.absolute(process as i32)?;
         let mut bounds = [0_u64; 2];
@@ -84,11 +84,11 @@ fn deal<T: Element>(matrix: &Sparse, mut entries: Vec<Entry<T>>) -> Result<Vec<E
             let from = shown.address.wrapping_add(matrix.me() * 8);
             transfer::read(job()?, owner, from, bounds.as_mut_ptr().cast(), 16)?;
             let [first, end] = bounds.map(|bound| bound as usize);
-            let from = shown.address.wrapping_add(head + first * size_of::<Entry<T>>());
+            let from = shown.address.wrapping_add(head + first * size_of::<Triplet<T>>());
             let (before, count) = (own.len(), end - first);
             own.reserve(count);
-            let to: *mut Entry<T> = own.as_mut_ptr().add(before);
-            transfer::read(job()?, owner, from, to.cast(), count * size_of::<Entry<T>>())?;
+            let to: *mut Triplet<T> = own.as_mut_ptr().add(before);
+            transfer::read(job()?, owner, from, to.cast(), count * size_of::<Triplet<T>>())?;
             own.set_len(before + count);
         }
     }
@@ -97,7 +97,7 @@ fn deal<T: Element>(matrix: &Sparse, mut entries: Vec<Entry<T>>) -> Result<Vec<E
 }
 
 /// Make pieces of the entries of our own rows. Collective.
-pub(super) fn store<T: Element>(matrix: &Sparse, mut entries: Vec<Entry<T>>) -> Result<()> {
+pub(super) fn store<T: Element>(matrix: &Sparse, mut entries: Vec<Triplet<T>>) -> Result<()> {
     let processes = matrix.processes();
     let block = |column: i64| part_of(matrix.columns, processes, column);
     entries.sort_by_key(|&(row, column, _)| (block(column), row, column));
@@ -115,7 +115,7 @@ pub(super) fn store<T: Element>(matrix: &Sparse, mut entries: Vec<Entry<T>>) -> 
     let can_be_counted = matrix.is_wide || i32::try_from(entries.len()).is_ok();
     let (lo, hi) = range(matrix.rows, processes, matrix.me());
     let rows = hi - lo + 1;
-    let (places, bytes) = lay_out(rows as u64, matrix.index_bytes(), size_of::<T>() as u64, &counts);
+    let (all, bytes) = lay_out(rows as u64, matrix.index_bytes(), size_of::<T>() as u64, &counts);
     let group = matrix.group()?;
     let shown = life::allocate(&group, bytes, can_be_counted);
     if !can_be_counted {
@@ -137,26 +137,26 @@ pub(super) fn store<T: Element>(matrix: &Sparse, mut entries: Vec<Entry<T>>) -> 
         }
     };
     let mut rest = &entries[..];
-    for (block, place) in places.into_iter().enumerate() {
+    for (block, offsets) in all.into_iter().enumerate() {
         // SAFETY: every part has room for the words of all ranges.
-        unsafe { Sparse::write_place(part, block, place) };
-        let (mine, others) = rest.split_at(place.count as usize);
+        unsafe { Sparse::write_offsets(part, block, offsets) };
+        let (mine, others) = rest.split_at(offsets.count as usize);
         rest = others;
         if mine.is_empty() {
             continue;
         }
         let mut n = 0;
         for row in 0..rows {
-            write(place.starts, row as usize, n as i64);
+            write(offsets.starts, row as usize, n as i64);
             while n < mine.len() && mine[n].0 == lo + row {
-                write(place.columns, n, mine[n].1);
-                let at = part.wrapping_add(place.values as usize).cast::<T>();
+                write(offsets.columns, n, mine[n].1);
+                let at = part.wrapping_add(offsets.values as usize).cast::<T>();
                 // SAFETY: as in `write`.
                 unsafe { at.add(n).write(mine[n].2) };
                 n += 1;
             }
         }
-        write(place.starts, rows as usize, n as i64);
+        write(offsets.starts, rows as usize, n as i64);
     }
     let parts = shown.iter().map(|process| process.address.expose_provenance());
     let stored = Stored {
@@ -171,7 +171,7 @@ pub(super) fn store<T: Element>(matrix: &Sparse, mut entries: Vec<Entry<T>>) -> 
 
 /// A new matrix of entries that are all in our own rows, like another but for its dimensions. Collective; the caller waits for all
 /// before anybody reads it.
-pub(super) fn of_own_rows<T: Element>(like: &Sparse, columns: i64, entries: Vec<Entry<T>>) -> Result<Sparse> {
+pub(super) fn of_own_rows<T: Element>(like: &Sparse, columns: i64, entries: Vec<Triplet<T>>) -> Result<Sparse> {
     let matrix = Sparse {
         kind: like.kind,
         is_wide: like.is_wide,

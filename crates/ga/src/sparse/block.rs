@@ -17,34 +17,34 @@ const WORDS: usize = 4;
 /// Lines and vectors begin at multiples of this.
 const ALIGNMENT: u64 = 64;
 
-/// Where a piece lies in a part.
+/// Offsets of a piece in a part.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Place {
+pub(super) struct PieceOffsets {
     pub starts: u64,
     pub columns: u64,
     pub values: u64,
     pub count: u64,
 }
 
-/// Places for pieces of so many elements, and the bytes that all need.
-pub(super) fn lay_out(rows: u64, index: u64, width: u64, counts: &[u64]) -> (Vec<Place>, u64) {
+/// Offsets for pieces of so many elements, and the bytes that all need.
+pub(super) fn lay_out(rows: u64, index: u64, width: u64, counts: &[u64]) -> (Vec<PieceOffsets>, u64) {
     let mut end = (counts.len() * WORDS * 8) as u64;
     let mut take = |bytes: u64| {
         let at = end.next_multiple_of(ALIGNMENT);
         end = at + bytes;
         at
     };
-    let place = |&count: &u64| match count {
-        0 => Place::default(),
-        count => Place {
+    let offsets = |&count: &u64| match count {
+        0 => PieceOffsets::default(),
+        count => PieceOffsets {
             starts: take((rows + 1) * index),
             columns: take(count * index),
             values: take(count * width),
             count,
         },
     };
-    let places = counts.iter().map(place).collect();
-    (places, end)
+    let all = counts.iter().map(offsets).collect();
+    (all, end)
 }
 
 /// Indexes as they are in memory.
@@ -117,20 +117,20 @@ impl Sparse {
     }
 
     /// Where a piece is.
-    fn place(&self, process: usize, block: usize) -> Result<(*mut u8, Place)> {
+    fn offsets(&self, process: usize, block: usize) -> Result<(*mut u8, PieceOffsets)> {
         let part = self.part(self.stored()?, process);
         let from = part.wrapping_add(block * WORDS * 8);
         let mut words = [0_u64; WORDS];
         // SAFETY: every part begins with the words of all ranges, which nobody writes after assembly.
         unsafe { self.read(process, from, words.as_mut_ptr().cast(), WORDS * 8) }?;
         let [starts, columns, values, count] = words;
-        let place = Place {
+        let offsets = PieceOffsets {
             starts,
             columns,
             values,
             count,
         };
-        Ok((part, place))
+        Ok((part, offsets))
     }
 
     /// Read bytes of a part, wherever it is.
@@ -143,12 +143,12 @@ impl Sparse {
         Ok(unsafe { transfer::read(job()?, owner, from, to, bytes) }?)
     }
 
-    /// Say where a piece of ours is.
+    /// Write the offsets of a piece of ours.
     ///
     /// # Safety
     /// The part must have room for the words of all ranges.
-    pub(super) unsafe fn write_place(part: *mut u8, block: usize, place: Place) {
-        let words = [place.starts, place.columns, place.values, place.count];
+    pub(super) unsafe fn write_offsets(part: *mut u8, block: usize, offsets: PieceOffsets) {
+        let words = [offsets.starts, offsets.columns, offsets.values, offsets.count];
         for (n, word) in words.into_iter().enumerate() {
             // SAFETY: the caller's promise.
             unsafe { part.cast::<u64>().add(block * WORDS + n).write(word) };
@@ -160,7 +160,7 @@ impl Sparse {
     /// # Errors
     /// It is not assembled.
     pub fn count(&self, process: usize, block: usize) -> Result<u64> {
-        Ok(self.place(process, block)?.1.count)
+        Ok(self.offsets(process, block)?.1.count)
     }
 
     /// Where our own piece lies.
@@ -169,12 +169,12 @@ impl Sparse {
     /// There is no such range, or the matrix is not assembled.
     pub fn pointers(&self, block: usize) -> Result<Option<Pointers>> {
         self.check_part("icol", block)?;
-        let (part, place) = self.place(self.me, block)?;
+        let (part, offsets) = self.offsets(self.me, block)?;
         let at = |bytes: u64| part.wrapping_add(bytes as usize);
-        Ok((place.count > 0).then(|| Pointers {
-            starts: at(place.starts),
-            columns: at(place.columns),
-            values: at(place.values),
+        Ok((offsets.count > 0).then(|| Pointers {
+            starts: at(offsets.starts),
+            columns: at(offsets.columns),
+            values: at(offsets.values),
         }))
     }
 
@@ -210,12 +210,12 @@ impl Sparse {
         debug_assert_eq!(size_of::<T>(), self.kind.bytes());
         self.check_part("irow", process)?;
         self.check_part("icol", block)?;
-        let (part, place) = self.place(process, block)?;
-        if place.count == 0 {
+        let (part, offsets) = self.offsets(process, block)?;
+        if offsets.count == 0 {
             return Ok(None);
         }
         let (lo, hi) = range_rows(self, process);
-        let count = place.count as usize;
+        let count = offsets.count as usize;
         // SAFETY: the piece is so long; there is room for what is read, all of which is written.
         unsafe {
             let indexes = |at: u64, count: usize| -> Result<Vec<i64>> {
@@ -230,12 +230,12 @@ impl Sparse {
                 Ok(list.into_iter().map(i64::from).collect())
             };
             let mut values = Vec::<T>::with_capacity(count);
-            let from = part.wrapping_add(place.values as usize);
+            let from = part.wrapping_add(offsets.values as usize);
             self.read(process, from, values.as_mut_ptr().cast(), count * size_of::<T>())?;
             values.set_len(count);
             Ok(Some(Piece {
-                starts: indexes(place.starts, (hi - lo + 2) as usize)?,
-                columns: indexes(place.columns, count)?,
+                starts: indexes(offsets.starts, (hi - lo + 2) as usize)?,
+                columns: indexes(offsets.columns, count)?,
                 values,
             }))
         }

@@ -3,7 +3,7 @@
 
 use isthmus_armci::error::room;
 
-use super::assemble::{Entry, of_own_rows};
+use super::assemble::{Triplet, of_own_rows};
 use super::{Sparse, range};
 use crate::array::Array;
 use crate::element::Element;
@@ -92,7 +92,7 @@ impl Generic for BySparse<'_> {
     /// Row by row with a dense row of sums (F. G. Gustavson, "Two Fast Algorithms for Sparse Matrices", 1978).
     fn call<T: Element>(self) -> Result<Sparse> {
         let Self(a, b) = self;
-        let mut entries: Vec<Entry<T>> = Vec::new();
+        let mut entries: Vec<Triplet<T>> = Vec::new();
         let mut sums = filled(b.columns as usize, T::ZERO)?;
         let mut is_used = filled(b.columns as usize, false)?;
         let mut used = Vec::new();

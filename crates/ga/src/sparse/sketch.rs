@@ -11,7 +11,7 @@ use crate::elementwise::random;
 use crate::error::{Error, Result};
 use crate::kind::{Generic, Kind, dispatch};
 use crate::life::collectively;
-use crate::onesided::{Buffer, Way, transfer};
+use crate::onesided::{Buffer, Operation, transfer};
 use crate::patch::Patch;
 use crate::plan::Plan;
 
@@ -88,7 +88,14 @@ impl Generic for DoSketch<'_> {
                 let buffer = Buffer::dense(sums.as_mut_ptr().cast(), &patch);
                 let one = T::ONE;
                 // SAFETY: the buffer has all of the patch.
-                unsafe { transfer(&made.sums, &patch, &buffer, Way::Accumulate((&raw const one).cast())) }?;
+                unsafe {
+                    transfer(
+                        &made.sums,
+                        &patch,
+                        &buffer,
+                        Operation::Accumulate((&raw const one).cast()),
+                    )
+                }?;
             }
         }
         Ok(made)

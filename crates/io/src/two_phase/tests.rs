@@ -181,7 +181,7 @@ fn every_rank_writes_and_reads_its_own() {
 
 #[test]
 fn on_one_node_long_pieces_and_dense_reads_are_each_ranks_own() {
-    let way = |nodes, ranks, piece: u64, writes| {
+    let strategy = |nodes, ranks, piece: u64, writes| {
         let members = group(ranks).into_iter().map(|member| Threads { nodes, ..member });
         let members: Vec<_> = members.collect();
         let step = ranks as u64 * piece;
@@ -195,20 +195,20 @@ fn on_one_node_long_pieces_and_dense_reads_are_each_ranks_own() {
                 said
             })
             .collect();
-        match Way::of(&members[0], &said, writes) {
-            Way::Own(gaps) => Some(gaps),
-            Way::Through(_) => None,
+        match Strategy::of(&members[0], &said, writes) {
+            Strategy::Own(gaps) => Some(gaps),
+            Strategy::Through(_) => None,
         }
     };
-    assert_eq!(way(1, 4, LONG_READ, false), Some(Choice::Disable));
-    assert_eq!(way(1, 4, LONG_WRITE, true), Some(Choice::Disable));
-    assert_eq!(way(1, 4, LONG_WRITE - 1, true), None);
+    assert_eq!(strategy(1, 4, LONG_READ, false), Some(Choice::Disable));
+    assert_eq!(strategy(1, 4, LONG_WRITE, true), Some(Choice::Disable));
+    assert_eq!(strategy(1, 4, LONG_WRITE - 1, true), None);
     // Gaps as long as the pieces, or three times as long.
-    assert_eq!(way(1, 2, 64, false), Some(Choice::Enable));
-    assert_eq!(way(1, 4, 64, false), None);
-    assert_eq!(way(1, 2, 64, true), None);
+    assert_eq!(strategy(1, 2, 64, false), Some(Choice::Enable));
+    assert_eq!(strategy(1, 4, 64, false), None);
+    assert_eq!(strategy(1, 2, 64, true), None);
     // Ranks of several nodes do not share the pages.
-    assert_eq!(way(2, 4, LONG_WRITE, false), None);
+    assert_eq!(strategy(2, 4, LONG_WRITE, false), None);
 }
 
 #[test]

@@ -19,7 +19,7 @@ const ANSWER: Duration = Duration::from_secs(30);
 pub fn run(call: &Call) -> Result<u8> {
     let mut above = daemon::call_back(call)?;
     let began = Instant::now();
-    let mut early = Vec::new();
+    let mut pending = Vec::new();
     let limb = loop {
         let left = ANSWER.saturating_sub(began.elapsed());
         let ready = poll::readable(&[above.as_fd()], Some(left));
@@ -33,7 +33,7 @@ pub fn run(call: &Call) -> Result<u8> {
             match message {
                 ToNode::Branch(given) => limb = Some(given),
                 ToNode::End(code) => return Ok(code),
-                other => early.push(other),
+                other => pending.push(other),
             }
         }
         if let Some(limb) = limb {
@@ -54,7 +54,7 @@ pub fn run(call: &Call) -> Result<u8> {
     } = limb;
     let mut head = Head::new(part, launcher, fan_out, addresses)?;
     head.above = Some(above);
-    for message in early {
+    for message in pending {
         head.hear(message);
     }
     let elsewhere = split(spots.get(1..).unwrap_or_default(), fan_out as usize);

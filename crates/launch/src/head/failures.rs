@@ -16,19 +16,19 @@ pub struct Coordinator {
     /// Nodes of the job.
     nodes: u32,
     /// Those on which nothing of the job is left.
-    over: HashSet<u32>,
+    complete: HashSet<u32>,
     /// In their order.
     losses: Vec<Loss>,
     /// Ranks that are to end, since others have no way to them.
     to_end: HashSet<u32>,
     /// Losses of which it is not decided yet whether the others go on.
-    questions: Vec<Question>,
+    ballots: Vec<Ballot>,
     /// By turn of programs and group.
     agreements: HashMap<(u32, u64), Agreement>,
 }
 
 #[derive(Debug)]
-struct Question {
+struct Ballot {
     rank: u32,
     /// Nodes that have not said what they want.
     awaited: HashSet<u32>,
@@ -52,18 +52,18 @@ impl Coordinator {
     }
 
     /// A rank is no more.
-    pub fn lose(&mut self, loss: Loss) -> Vec<ToNode> {
+    pub fn process_lost(&mut self, loss: Loss) -> Vec<ToNode> {
         let same = |other: &Loss| other.rank == loss.rank && (other.turn == loss.turn || !other.in_peace);
         if self.losses.iter().any(same) {
             return Vec::new();
         }
         self.losses.push(loss);
         let mut said = vec![ToNode::Lost(loss)];
-        let awaited: HashSet<u32> = (0..self.nodes).filter(|node| !self.over.contains(node)).collect();
+        let awaited: HashSet<u32> = (0..self.nodes).filter(|node| !self.complete.contains(node)).collect();
         match loss.in_peace {
             true => {}
             false if awaited.is_empty() => said.push(ToNode::Judged(loss.rank, false)),
-            false => self.questions.push(Question {
+            false => self.ballots.push(Ballot {
                 rank: loss.rank,
                 awaited,
                 survivors: 0,
@@ -78,15 +78,15 @@ impl Coordinator {
     /// A node has said what its ranks want.
     pub fn hear(&mut self, vote: Vote) -> Vec<ToNode> {
         let mut said = Vec::new();
-        self.questions.retain_mut(|question| {
-            if question.rank != vote.rank || !question.awaited.remove(&vote.node) {
+        self.ballots.retain_mut(|ballot| {
+            if ballot.rank != vote.rank || !ballot.awaited.remove(&vote.node) {
                 return true;
             }
-            question.survivors += vote.survivors.unwrap_or(0);
-            let is_decided = vote.survivors.is_none() || question.awaited.is_empty();
+            ballot.survivors += vote.survivors.unwrap_or(0);
+            let is_decided = vote.survivors.is_none() || ballot.awaited.is_empty();
             if is_decided {
-                let go_on = vote.survivors.is_some() && question.survivors > 0;
-                said.push(ToNode::Judged(question.rank, go_on));
+                let go_on = vote.survivors.is_some() && ballot.survivors > 0;
+                said.push(ToNode::Judged(ballot.rank, go_on));
             }
             !is_decided
         });
@@ -95,8 +95,8 @@ impl Coordinator {
 
     /// Nothing of the job is left on a node, or nobody can say what is: it wants nothing any more.
     pub fn leave(&mut self, node: u32) -> Vec<ToNode> {
-        self.over.insert(node);
-        let open: Vec<u32> = self.questions.iter().map(|question| question.rank).collect();
+        self.complete.insert(node);
+        let open: Vec<u32> = self.ballots.iter().map(|ballot| ballot.rank).collect();
         let nothing = |rank| Vote {
             node,
             rank,
@@ -212,14 +212,17 @@ mod tests {
     #[test]
     fn the_others_go_on_if_all_who_are_left_want_to() {
         let mut coordinator = Coordinator::of(3);
-        assert_eq!(coordinator.lose(loss(0, 4, false)), [ToNode::Lost(loss(0, 4, false))]);
-        assert!(coordinator.lose(loss(0, 4, false)).is_empty(), "once");
+        assert_eq!(
+            coordinator.process_lost(loss(0, 4, false)),
+            [ToNode::Lost(loss(0, 4, false))]
+        );
+        assert!(coordinator.process_lost(loss(0, 4, false)).is_empty(), "once");
         assert!(coordinator.hear(vote(0, 4, Some(2))).is_empty());
         assert!(coordinator.hear(vote(0, 4, Some(2))).is_empty(), "a node counts once");
         assert!(coordinator.leave(2).is_empty());
         assert_eq!(coordinator.hear(vote(1, 4, Some(1))), [ToNode::Judged(4, true)]);
         // A node that has nobody left is not asked again.
-        coordinator.lose(loss(0, 1, false));
+        coordinator.process_lost(loss(0, 1, false));
         assert!(coordinator.hear(vote(0, 1, Some(0))).is_empty());
         assert_eq!(coordinator.hear(vote(1, 1, Some(0))), [ToNode::Judged(1, false)]);
     }
@@ -227,11 +230,11 @@ mod tests {
     #[test]
     fn one_who_does_not_want_to_is_enough() {
         let mut coordinator = Coordinator::of(3);
-        coordinator.lose(loss(0, 4, false));
+        coordinator.process_lost(loss(0, 4, false));
         assert_eq!(coordinator.hear(vote(1, 4, None)), [ToNode::Judged(4, false)]);
         assert!(coordinator.hear(vote(0, 4, Some(2))).is_empty(), "it is decided");
         assert!(
-            coordinator.lose(loss(0, 3, true)).len() == 1 && coordinator.questions.is_empty(),
+            coordinator.process_lost(loss(0, 3, true)).len() == 1 && coordinator.ballots.is_empty(),
             "nobody minds"
         );
     }
@@ -263,10 +266,10 @@ mod tests {
     #[test]
     fn agreements_name_the_failures_that_all_know_of() {
         let mut coordinator = Coordinator::of(2);
-        coordinator.lose(loss(0, 2, false));
+        coordinator.process_lost(loss(0, 2, false));
         coordinator.contribute(0, 0, contribution(6, 1));
         coordinator.contribute(0, 1, contribution(3, 1));
-        let said = coordinator.lose(loss(0, 3, false));
+        let said = coordinator.process_lost(loss(0, 3, false));
         assert_eq!(said, [ToNode::Lost(loss(0, 3, false)), decided(&[0, 1], 2, 2, true)]);
         coordinator.contribute(0, 0, contribution(6, 2));
         assert_eq!(

@@ -14,7 +14,7 @@ const DOUBT: Duration = Duration::from_secs(3);
 pub struct Hangs {
     nodes: u32,
     waits: HashMap<u32, Wait>,
-    over: HashSet<u32>,
+    complete: HashSet<u32>,
     /// All wait: when it is said, unless one takes it back.
     due: Option<Instant>,
     is_said: bool,
@@ -26,7 +26,7 @@ impl Hangs {
         Self {
             nodes,
             waits: HashMap::new(),
-            over: HashSet::new(),
+            complete: HashSet::new(),
             due: None,
             is_said: false,
         }
@@ -44,13 +44,13 @@ impl Hangs {
     /// Nothing of the job is left on a node.
     pub fn leave(&mut self, node: u32) {
         self.waits.remove(&node);
-        self.over.insert(node);
+        self.complete.insert(node);
         self.consider();
     }
 
     fn consider(&mut self) {
         let is_waiting = self.waits.values().any(|wait| wait.seconds.is_some());
-        let all = self.waits.len() + self.over.len() >= self.nodes as usize;
+        let all = self.waits.len() + self.complete.len() >= self.nodes as usize;
         self.due = match self.due {
             _ if !is_waiting || !all || self.is_said => None,
             None => Some(Instant::now() + DOUBT),

@@ -11,7 +11,7 @@ impl Head {
             return self.tell_above(&message);
         }
         let said = match message {
-            ToHead::Lost(loss) => self.coordinator.lose(loss),
+            ToHead::Lost(loss) => self.coordinator.process_lost(loss),
             ToHead::Vote(vote) => self.coordinator.hear(vote),
             ToHead::Over(node) => {
                 self.hangs.leave(node);
@@ -55,7 +55,7 @@ impl Head {
 
     /// A daemon or a branch is gone without a word, and its ranks with it: they have failed, unless the job ends for that. `why`: as the user
     /// is told.
-    pub(super) fn lose_child(&mut self, index: usize, why: &str) {
+    pub(super) fn child_lost(&mut self, index: usize, why: &str) {
         let spots = self.children[index].spots.clone();
         if self.above.is_some() {
             // It stays the affair of the head of all, to which this branch is one child.

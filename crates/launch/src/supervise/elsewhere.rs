@@ -20,7 +20,7 @@ pub(super) struct Elsewhere {
     /// In the order that all nodes know.
     losses: Vec<Loss>,
     /// Those of which this node has not said what its ranks want.
-    questions: Vec<Question>,
+    ballots: Vec<Ballot>,
     /// It has said that its ranks do not go on without one of them, which ends the job.
     has_refused: bool,
     /// With their turns, for ranks that join later.
@@ -29,7 +29,7 @@ pub(super) struct Elsewhere {
 
 /// Do the ranks of this node go on without that one?
 #[derive(Debug)]
-struct Question {
+struct Ballot {
     turn: usize,
     rank: u32,
     since: Instant,
@@ -70,15 +70,15 @@ impl Supervisor<'_> {
     }
 
     /// Tell `mpiexec` of what those here want who had not said it yet.
-    pub(super) fn answer_questions(&mut self) {
-        for question in std::mem::take(&mut self.elsewhere.questions) {
-            match self.vote(question.turn, question.since) {
-                None => self.elsewhere.questions.push(question),
+    pub(super) fn answer_ballots(&mut self) {
+        for ballot in std::mem::take(&mut self.elsewhere.ballots) {
+            match self.vote(ballot.turn, ballot.since) {
+                None => self.elsewhere.ballots.push(ballot),
                 Some(survivors) => {
                     self.elsewhere.has_refused |= survivors.is_none();
                     self.tell_up(&ToHead::Vote(Vote {
                         node: self.own_node(),
-                        rank: question.rank,
+                        rank: ballot.rank,
                         survivors,
                     }));
                 }
@@ -87,20 +87,20 @@ impl Supervisor<'_> {
     }
 
     /// Is it not known yet what those here want?
-    pub(super) fn has_questions(&self) -> bool {
-        !self.elsewhere.questions.is_empty()
+    pub(super) fn has_ballots(&self) -> bool {
+        !self.elsewhere.ballots.is_empty()
     }
 
     /// A rank here ends the job, perhaps since it has heard of a loss and does not want to go on. True: then what ends the job is that loss.
     pub(super) fn refuses(&mut self) -> bool {
         let refused = self
             .elsewhere
-            .questions
+            .ballots
             .iter()
-            .any(|question| self.survivors(question.turn).is_none());
+            .any(|ballot| self.survivors(ballot.turn).is_none());
         if refused {
             self.refused = true;
-            self.answer_questions();
+            self.answer_ballots();
         }
         self.elsewhere.has_refused
     }
@@ -138,12 +138,12 @@ impl Supervisor<'_> {
                 .collect();
             gone.into_iter().for_each(|rank| self.say_lost(rank, turn, true));
         }
-        self.elsewhere.questions.push(Question {
+        self.elsewhere.ballots.push(Ballot {
             turn,
             rank: loss.rank,
             since: Instant::now(),
         });
-        self.answer_questions();
+        self.answer_ballots();
     }
 
     /// Has somebody failed in this turn, on any node?

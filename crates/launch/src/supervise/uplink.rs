@@ -21,16 +21,16 @@ pub struct Uplink {
     /// How ranks on other nodes are reached, as far as that is known.
     pub cards: Vec<Card>,
     /// Messages that came before there were ranks here.
-    pub early: Vec<ToNode>,
+    pub pending: Vec<ToNode>,
 }
 
 impl Uplink {
     /// Over this connection.
-    pub fn over(connection: Connection) -> Self {
+    pub fn on(connection: Connection) -> Self {
         Self {
             connection,
             cards: Vec::new(),
-            early: Vec::new(),
+            pending: Vec::new(),
         }
     }
 
@@ -90,8 +90,8 @@ impl Supervisor<'_> {
 
     /// Messages that came before the ranks were started.
     pub(super) fn hear_early(&mut self) {
-        let early = self.uplink.as_mut().map(|uplink| std::mem::take(&mut uplink.early));
-        early.into_iter().flatten().for_each(|message| self.hear(message));
+        let pending = self.uplink.as_mut().map(|uplink| std::mem::take(&mut uplink.pending));
+        pending.into_iter().flatten().for_each(|message| self.hear(message));
     }
 
     fn hear(&mut self, message: ToNode) {

@@ -4,7 +4,7 @@ use std::backtrace::Backtrace;
 use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use isthmus_os::callers::{self, Entry};
+use isthmus_os::callers::{self, LibraryCall};
 
 use super::Map;
 
@@ -19,7 +19,7 @@ struct Sites {
 
 /// A call in the program.
 struct CallSite {
-    entry: Entry,
+    entry: LibraryCall,
     /// The stack there, whose names are looked up when it is printed.
     callers: Backtrace,
 }

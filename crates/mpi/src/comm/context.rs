@@ -16,7 +16,7 @@ pub const WORLD: ContextId = ContextId(0);
 /// `MPI_COMM_SELF`.
 pub const SELF: ContextId = ContextId(2);
 /// Where processes meet that share no communicator (`MPI_Comm_create_from_group`).
-pub const MEETING: ContextId = ContextId(4);
+pub const WITHOUT_COMM: ContextId = ContextId(4);
 
 /// Of communicators whose members have not agreed yet: of intercommunicators, which have the most, all four.
 pub const UNKNOWN: ContextId = ContextId(ContextId::RESERVED.0 - 4);

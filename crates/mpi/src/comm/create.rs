@@ -130,17 +130,17 @@ pub fn comm_create(comm: &Comm, group: &Group) -> Result<Handle<Comm>> {
     new.publish()
 }
 
-/// Agree on a communicator over `group` among its members alone, in the message space `meeting`. `word` must be the same
+/// Agree on a communicator over `group` among its members alone, in this message space. `word` must be the same
 /// everywhere.
-fn among(group: &Group, meeting: ContextId, tag: i32, word: u32, errhandler: Arc<Errhandler>) -> Result<Comm> {
+fn among(group: &Group, context: ContextId, tag: i32, word: u32, errhandler: Arc<Errhandler>) -> Result<Comm> {
     let group = group.with(group.members().clone());
-    let place = Comm::intra(meeting, Arc::clone(&group), Arc::clone(&errhandler));
+    let comm = Comm::intra(context, Arc::clone(&group), Arc::clone(&errhandler));
     let own = digest_of(&group);
     let all = gather(
-        &place,
-        place.collective_context(),
+        &comm,
+        comm.collective_context(),
         tag,
-        [context::offer(place.rank(), 1), own, word],
+        [context::offer(comm.rank(), 1), own, word],
     )?;
     let context = context::agree(all.iter().map(|[offer, ..]| *offer))?;
     if all.iter().any(|[_, theirs, _]| *theirs != own) {
@@ -186,7 +186,7 @@ pub fn comm_create_from_group(
         return Err(fail!(Group, "the calling process is not in group"));
     }
     liveness::attach(&errhandler);
-    let new = among(group, context::MEETING, tag, word, errhandler)?;
+    let new = among(group, context::WITHOUT_COMM, tag, word, errhandler)?;
     super::comm_set_info(&new, info)?;
     new.publish()
 }

@@ -78,14 +78,14 @@ fn connect(side: &Side<'_>, bridge: Option<Result<Bridge<'_>>>, errhandler: Arc<
                 swap(bridge.comm, bridge.context, bridge.tag, bridge.leader, words, theirs)
             };
             let ours = context::offer(0, 2);
-            let mut meet = || {
+            let mut gather_all = || {
                 other(&[1, local.size() as u32, ours], &mut header)?;
                 header[2] = header[2].max(ours);
                 members = vec![0; header[1] as usize];
                 other(&own, &mut members)
             };
             // Our side waits for what we say, whatever became of the other leader.
-            if let Err(error) = meet() {
+            if let Err(error) = gather_all() {
                 header = [0, error.code() as u32, 0];
                 wrong = Some(error);
             }
@@ -182,8 +182,14 @@ pub fn intercomm_create_from_groups(
         return Err(fail!(Group, "the calling process is not in local_group"));
     }
     check_leader("local_leader", local_leader, local_group.size())?;
-    let meet = |members: Members| Comm::intra(context::MEETING, local_group.with(members), Arc::clone(&errhandler));
-    let local = meet(local_group.members().clone());
+    let over = |members: Members| {
+        Comm::intra(
+            context::WITHOUT_COMM,
+            local_group.with(members),
+            Arc::clone(&errhandler),
+        )
+    };
+    let local = over(local_group.members().clone());
     let leaders = || -> Result<Comm> {
         let remote = remote_group.resolve("remote_group")?;
         check_leader("remote_leader", remote_leader, remote.size())?;
@@ -191,7 +197,7 @@ pub fn intercomm_create_from_groups(
             return Err(fail!(Group, "remote_group and local_group overlap"));
         }
         let both = process::me().into_iter().chain(remote.peer(remote_leader));
-        Ok(meet(Members::from_peers(both.collect())))
+        Ok(over(Members::from_peers(both.collect())))
     };
     let leaders = (local.rank() == local_leader).then(leaders);
     let bridge = leaders.as_ref().map(|leaders| match leaders {

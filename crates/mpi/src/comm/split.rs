@@ -1,6 +1,6 @@
 //! Splitting communicators (MPI-5.0 §7.4.2).
 
-use isthmus_engine::{Level, Place};
+use isthmus_engine::{Level, Locality};
 
 use super::Comm;
 use super::inter::gather_both;
@@ -42,17 +42,17 @@ pub fn comm_split(comm: &Comm, color: i32, key: i32) -> Result<Handle<Comm>> {
     publish(new)
 }
 
-/// The colour of one that is split by its place among those of the others; no program's, since it is negative.
-const BY_PLACE: i32 = -1;
-const _: () = assert!(BY_PLACE != UNDEFINED);
+/// The colour of one that is split by its locality among those of the others; no program's, since it is negative.
+const BY_LOCALITY: i32 = -1;
+const _: () = assert!(BY_LOCALITY != UNDEFINED);
 
-/// What a process says in a split: its offer of a context id, colour, key, and the two halves of its place.
+/// What a process says in a split: its offer of a context id, colour, key, and the two halves of its locality.
 #[derive(Clone, Copy)]
 struct Said([u32; 5]);
 
 impl Said {
-    fn of(comm: &Comm, color: i32, key: i32, place: Place) -> Self {
-        let bits = place.bits();
+    fn of(comm: &Comm, color: i32, key: i32, locality: Locality) -> Self {
+        let bits = locality.bits();
         Self([comm.offer(), color as u32, key as u32, bits as u32, (bits >> 32) as u32])
     }
 
@@ -60,13 +60,13 @@ impl Said {
         self.0[1] as i32
     }
 
-    fn place(&self) -> Place {
-        Place::from_bits(u64::from(self.0[3]) | u64::from(self.0[4]) << 32)
+    fn locality(&self) -> Locality {
+        Locality::from_bits(u64::from(self.0[3]) | u64::from(self.0[4]) << 32)
     }
 }
 
 /// What a process is split by.
-enum Way {
+enum Criterion {
     /// By a number that it knows by itself.
     Color(i32),
     /// By the largest kind of hardware that tells processes apart.
@@ -77,28 +77,28 @@ enum Way {
 /// unit of hardware gets the null handle. Collective.
 pub fn comm_split_type(comm: &Comm, split_type: i32, key: i32, info: Option<&Info>) -> Result<Handle<Comm>> {
     check::same(comm, "MPI_Comm_split_type")?;
-    let place = isthmus_engine::here();
-    let way = way(comm, split_type, info, place);
+    let locality = isthmus_engine::own_locality();
+    let criterion = criterion(comm, split_type, info, locality);
     // Those whose arguments are wrong are waited for all the same.
-    let color = match &way {
-        Ok(Way::Color(color)) => *color,
-        Ok(Way::Largest) => BY_PLACE,
+    let color = match &criterion {
+        Ok(Criterion::Color(color)) => *color,
+        Ok(Criterion::Largest) => BY_LOCALITY,
         Err(_) => UNDEFINED,
     };
     let mut level = None;
-    let new = split_by(comm, Said::of(comm, color, key, place), |all| level = largest(all))?;
-    way?;
-    if let (BY_PLACE, Some(level), Some(info), Some(_)) = (color, level, info, &new) {
+    let new = split_by(comm, Said::of(comm, color, key, locality), |all| level = largest(all))?;
+    criterion?;
+    if let (BY_LOCALITY, Some(level), Some(info), Some(_)) = (color, level, info, &new) {
         info.set(TYPE_KEY.as_bytes(), resource_type(level).as_bytes());
     }
     publish(new)
 }
 
-fn way(comm: &Comm, split_type: i32, info: Option<&Info>, place: Place) -> Result<Way> {
+fn criterion(comm: &Comm, split_type: i32, info: Option<&Info>, locality: Locality) -> Result<Criterion> {
     let hint = |name: &str| info.and_then(|info| info.value(name));
     // Units of different kinds must not meet.
     let unit = |level: Level| {
-        let unit = place.unit(level).map(i32::from);
+        let unit = locality.unit(level).map(i32::from);
         unit.map_or(UNDEFINED, |unit| unit * Level::ALL.len() as i32 + level as i32)
     };
     let resource = |name: String| match name.as_str() {
@@ -113,7 +113,7 @@ fn way(comm: &Comm, split_type: i32, info: Option<&Info>, place: Place) -> Resul
     let color = match split_type {
         UNDEFINED => UNDEFINED,
         COMM_TYPE_SHARED => unit(Level::Machine),
-        COMM_TYPE_HW_UNGUIDED => return Ok(Way::Largest),
+        COMM_TYPE_HW_UNGUIDED => return Ok(Criterion::Largest),
         COMM_TYPE_HW_GUIDED => hint(TYPE_KEY).map_or(UNDEFINED, resource),
         COMM_TYPE_RESOURCE_GUIDED => match (hint(TYPE_KEY), hint(PSET_KEY)) {
             (Some(_), Some(_)) => return Err(fail!(Info, "info has both {TYPE_KEY} and {PSET_KEY}")),
@@ -122,25 +122,25 @@ fn way(comm: &Comm, split_type: i32, info: Option<&Info>, place: Place) -> Resul
         },
         _ => return Err(fail!(Arg, "split_type={split_type} is not a way to split")),
     };
-    Ok(Way::Color(color))
+    Ok(Criterion::Color(color))
 }
 
-/// Give a colour to the processes that are split by their places: the unit that each of them uses of the largest kind of hardware of which not
+/// Give a colour to the processes that are split by their localities: the unit that each of them uses of the largest kind of hardware of which not
 /// all of them use the same unit. That kind.
 fn largest(all: &mut [&mut Said]) -> Option<Level> {
-    let by_place = all.iter().filter(|said| said.color() == BY_PLACE);
-    let places: Vec<Place> = by_place.map(|said| said.place()).collect();
-    let level = telling_apart(&places);
-    for said in all.iter_mut().filter(|said| said.color() == BY_PLACE) {
-        let unit = level.and_then(|level| said.place().unit(level));
+    let by_locality = all.iter().filter(|said| said.color() == BY_LOCALITY);
+    let localities: Vec<Locality> = by_locality.map(|said| said.locality()).collect();
+    let level = telling_apart(&localities);
+    for said in all.iter_mut().filter(|said| said.color() == BY_LOCALITY) {
+        let unit = level.and_then(|level| said.locality().unit(level));
         said.0[1] = unit.map_or(UNDEFINED, i32::from) as u32;
     }
     level
 }
 
-fn telling_apart(places: &[Place]) -> Option<Level> {
+fn telling_apart(localities: &[Locality]) -> Option<Level> {
     Level::ALL.into_iter().find(|level| {
-        let mut units = places.iter().map(|place| place.unit(*level));
+        let mut units = localities.iter().map(|locality| locality.unit(*level));
         let first = units.next().flatten();
         units.any(|unit| unit != first)
     })
@@ -152,7 +152,7 @@ fn publish(new: Option<Comm>) -> Result<Handle<Comm>> {
 
 /// A communicator for each colour, as [`comm_split`] makes it. Collective.
 pub(crate) fn split(comm: &Comm, color: i32, key: i32) -> Result<Option<Comm>> {
-    split_by(comm, Said::of(comm, color, key, Place::default()), |_| ())
+    split_by(comm, Said::of(comm, color, key, Locality::default()), |_| ())
 }
 
 /// As [`split`], with colours that `decide` may change when it knows what all have said: to the same on all of them.
@@ -193,15 +193,15 @@ mod tests {
 
     #[test]
     fn the_largest_unit_that_not_all_share() {
-        let place = |text: &str, rank| isthmus_engine::MadeUp::parse(text).expect("a machine").place(rank);
-        let places = |ranks: std::ops::Range<usize>| ranks.map(|rank| place("2x2x2", rank)).collect::<Vec<_>>();
-        assert_eq!(telling_apart(&places(0..8)), Some(Level::Package));
-        assert_eq!(telling_apart(&places(0..4)), Some(Level::Numa));
-        assert_eq!(telling_apart(&places(2..4)), Some(Level::L2));
-        assert_eq!(telling_apart(&places(0..1)), None);
-        assert_eq!(telling_apart(&[places(0..1), places(8..9)].concat()), None);
+        let locality = |text: &str, rank| isthmus_engine::MadeUp::parse(text).expect("a machine").locality(rank);
+        let localities = |ranks: std::ops::Range<usize>| ranks.map(|rank| locality("2x2x2", rank)).collect::<Vec<_>>();
+        assert_eq!(telling_apart(&localities(0..8)), Some(Level::Package));
+        assert_eq!(telling_apart(&localities(0..4)), Some(Level::Numa));
+        assert_eq!(telling_apart(&localities(2..4)), Some(Level::L2));
+        assert_eq!(telling_apart(&localities(0..1)), None);
+        assert_eq!(telling_apart(&[localities(0..1), localities(8..9)].concat()), None);
         // One may run anywhere.
-        let free = [places(0..2), vec![Place::default()]].concat();
+        let free = [localities(0..2), vec![Locality::default()]].concat();
         assert_eq!(telling_apart(&free), Some(Level::Machine));
     }
 

@@ -214,7 +214,7 @@ impl File {
     /// on all, and moves nothing, if one has an error. Blocks until all have called.
     pub(super) fn in_order(&self, call: &str, etypes: Result<i64>) -> Result<Whence> {
         self.same(call)?;
-        let exchange = self.meet();
+        let exchange = self.messages();
         let (etypes, error) = match etypes {
             Ok(etypes) => (etypes, None),
             Err(error) => (0, Some(error)),

@@ -134,7 +134,7 @@ fn opening(error: &std::io::Error) -> Failure {
 }
 
 /// All are here, with the same mode of access, and arguments that are good: what they offer for a new communicator.
-fn meet(comm: &Comm, path: &str, amode: i32, checked: Result<()>) -> Result<Vec<u32>> {
+fn agree_to_open(comm: &Comm, path: &str, amode: i32, checked: Result<()>) -> Result<Vec<u32>> {
     check::same(comm, "MPI_File_open")?;
     let error = checked.err();
     let code = error.as_ref().map_or(0, |error| error.code().cast_unsigned());
@@ -160,7 +160,7 @@ pub fn file_open_refused(comm: &Comm, error: Error) -> Error {
     if comm.is_inter() {
         return error;
     }
-    meet(comm, "MPI_File_open", 0, Err(error.clone()))
+    agree_to_open(comm, "MPI_File_open", 0, Err(error.clone()))
         .err()
         .unwrap_or(error)
 }
@@ -171,7 +171,7 @@ pub fn file_open(comm: &Comm, filename: &CStr, amode: i32, info: Option<&Info>) 
         return Err(fail!(Comm, "comm={:?} is an intercommunicator", comm.handle()));
     }
     let text: Box<str> = path_of(filename).to_string_lossy().into();
-    let offers = meet(comm, &text, amode, check_amode(amode))?;
+    let offers = agree_to_open(comm, &text, amode, check_amode(amode))?;
     let own = comm.derive(offers.into_iter(), Arc::clone(&comm.group), None)?;
     let comm = Arc::new(own);
     let exchange = Messages::new(&comm, 0);

@@ -89,7 +89,7 @@ impl Access {
         call: &'static str,
     ) -> (impl Future<Output = Ended> + Send + 'static, Back) {
         let phase = file.phase().wrapping_add(1);
-        let exchange = file.meet();
+        let exchange = file.messages();
         let (refused, access) = match access {
             Ok(access) => (None, access),
             Err(error) => (

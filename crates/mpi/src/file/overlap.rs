@@ -59,7 +59,7 @@ impl File {
             return Ok(());
         }
         let written = std::mem::take(&mut *locked(&self.written));
-        let exchange = self.meet();
+        let exchange = self.messages();
         let Some(conflict) = operation::drive(written::conflict(&exchange, &written))?? else {
             return Ok(());
         };

@@ -7,7 +7,7 @@ use isthmus_engine::backoff::{LOOKS_AT_REQUEST, look_briefly};
 use isthmus_engine::{Entered, enter, is_oversubscribed};
 
 use super::finish::{at_index, finish, finish_plain, in_status};
-use super::{Entry, Look, Plain, REQUEST_NULL, REQUESTS, Request, Work, generalized, look};
+use super::{Look, Plain, REQUEST_NULL, REQUESTS, RegisteredRequest, Request, Work, generalized, look};
 use crate::completion::Completing;
 use crate::constants::UNDEFINED;
 use crate::error::{Class, Error, Result};
@@ -44,7 +44,7 @@ pub fn wait(request: &mut Handle<Request>) -> Result<Status> {
 /// Is it a collective, or another one that moves on by itself?
 fn is_autonomous(inside: &mut Entered, request: Handle<Request>) -> bool {
     has_autonomous(inside)
-        && matches!(REQUESTS.get(inside).entry(request), Ok(Entry { work: Work::Other(operation), .. }) if operation.is_autonomous())
+        && matches!(REQUESTS.get(inside).entry(request), Ok(RegisteredRequest { work: Work::Other(operation), .. }) if operation.is_autonomous())
 }
 
 fn has_autonomous(inside: &mut Entered) -> bool {

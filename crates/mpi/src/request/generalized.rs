@@ -132,7 +132,7 @@ impl Operation for Generalized {
     }
 }
 
-/// Ask how the operation is. Not from within another such question: what is asked may call MPI, and be slow.
+/// Ask how the operation is. Not from within another such call: what is asked may call MPI, and be slow.
 fn poll(theirs: &Theirs) {
     static ASKING: AtomicBool = AtomicBool::new(false);
     /// The function may end by an exception.

@@ -148,5 +148,5 @@ fn start(
     if let Some(op) = post(&mut inside)? {
         return Ok(make(op).give(&mut inside));
     }
-    Ok(make(inside.over(context, over.source, over.tag)).told())
+    Ok(make(inside.completed(context, over.source, over.tag)).told())
 }

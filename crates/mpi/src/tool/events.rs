@@ -24,12 +24,13 @@ pub const ELEMENTS: usize = 2;
 pub const TICKS_PER_SECOND: i64 = 1_000_000_000;
 
 /// `MPI_T_event_cb_function`
-pub type Told = unsafe extern "C-unwind" fn(instance: *mut c_void, registration: *mut c_void, c_int, *mut c_void);
+pub type EventCallback =
+    unsafe extern "C-unwind" fn(instance: *mut c_void, registration: *mut c_void, c_int, *mut c_void);
 /// `MPI_T_event_dropped_cb_function`
-pub type Dropped =
+pub type DroppedCallback =
     unsafe extern "C-unwind" fn(count: i64, registration: *mut c_void, source: c_int, c_int, *mut c_void);
 /// `MPI_T_event_free_cb_function`
-pub type Freed = unsafe extern "C-unwind" fn(registration: *mut c_void, c_int, *mut c_void);
+pub type FreedCallback = unsafe extern "C-unwind" fn(registration: *mut c_void, c_int, *mut c_void);
 
 /// No more wait to be told.
 const ROOM: usize = 1024;
@@ -67,8 +68,8 @@ struct Event {
 struct Registration {
     index: usize,
     /// By level.
-    callbacks: [Option<Callback<Told>>; LEVELS.len()],
-    on_dropped: Option<Dropped>,
+    callbacks: [Option<Callback<EventCallback>>; LEVELS.len()],
+    on_dropped: Option<DroppedCallback>,
     /// Events dropped that it has not been told of.
     dropped: u64,
     /// The first event that is for it.
@@ -77,7 +78,7 @@ struct Registration {
 
 impl Registration {
     /// The callback that promises least: nothing is asked of it.
-    fn callback(&self) -> Option<Callback<Told>> {
+    fn callback(&self) -> Option<Callback<EventCallback>> {
         self.callbacks.iter().flatten().next().copied()
     }
 }
@@ -89,7 +90,7 @@ struct Events {
     /// A thread is telling: of this event, if its callback is running.
     telling: Option<Option<(Id, Event)>>,
     /// Registrations freed by their own callbacks: to be said once these have returned.
-    freed: Vec<(Id, Callback<Freed>)>,
+    freed: Vec<(Id, Callback<FreedCallback>)>,
 }
 
 static EVENTS: Mutex<Events> = Mutex::new(Events {
@@ -234,7 +235,7 @@ pub fn event_handle_alloc(index: i32) -> Result<Id> {
 }
 
 /// `MPI_T_event_handle_free`: `freed` is called once no callback of the registration runs.
-pub fn event_handle_free(id: Id, freed: Option<Callback<Freed>>) -> Result<()> {
+pub fn event_handle_free(id: Id, freed: Option<Callback<FreedCallback>>) -> Result<()> {
     check()?;
     let mut events = lock();
     events.registrations.remove(&id).ok_or(Failure::InvalidHandle)?;
@@ -265,7 +266,7 @@ fn level(safety: i32) -> Result<usize> {
 }
 
 /// `MPI_T_event_register_callback`: at this level of safety, instead of what was registered there. `None`: nothing.
-pub fn event_register_callback(id: Id, safety: i32, callback: Option<Callback<Told>>) -> Result<()> {
+pub fn event_register_callback(id: Id, safety: i32, callback: Option<Callback<EventCallback>>) -> Result<()> {
     let level = level(safety)?;
     registration(id, |registration| {
         registration.callbacks[level] = callback;
@@ -287,7 +288,7 @@ pub fn check_registration(id: Id) -> Result<()> {
 }
 
 /// `MPI_T_event_set_dropped_handler`
-pub fn event_set_dropped_handler(id: Id, on_dropped: Option<Dropped>) -> Result<()> {
+pub fn event_set_dropped_handler(id: Id, on_dropped: Option<DroppedCallback>) -> Result<()> {
     registration(id, |registration| {
         registration.on_dropped = on_dropped;
         Ok(())

@@ -8,7 +8,7 @@
 //! (B. Kernighan, S. Lin: An efficient heuristic procedure for partitioning graphs, 1970), and the better is taken.
 //!
 //! Cost: the square of the number of nodes, per level. The result depends on the arguments only, on which all processes agree: members
-//! exchange their places when the communicator is made (a process may have been bound after it joined), and if they give different
+//! exchange their localities when the communicator is made (a process may have been bound after it joined), and if they give different
 //! topologies, or disagree whether ranks may be reordered, all of them see that in the same exchange and get the same error.
 //!
 //! Ranks are kept unless the mapping is cheaper (weight of an edge times levels of hardware between its ends). Processes that may run
@@ -19,7 +19,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use isthmus_engine::{Level, Place};
+use isthmus_engine::{Level, Locality};
 
 /// How often all pairs of nodes are looked at for one that should change sides.
 const PASSES: usize = 8;
@@ -57,9 +57,9 @@ impl Links {
     }
 
     /// The cost of a mapping: weights times distances, if each node is the process in `order`.
-    fn cost(&self, places: &[Place], order: &[usize]) -> i128 {
-        let place = |node: usize| places[order[node]];
-        let way = |node: usize, other: usize| i128::from(place(node).distance(place(other)));
+    fn cost(&self, localities: &[Locality], order: &[usize]) -> i128 {
+        let locality = |node: usize| localities[order[node]];
+        let way = |node: usize, other: usize| i128::from(locality(node).distance(locality(other)));
         (0..self.nodes())
             .flat_map(|node| {
                 self.of(node)
@@ -69,14 +69,14 @@ impl Links {
     }
 }
 
-/// For each node the process that should be it, by its index in `places`, which are at least as many. Each keeps its own
+/// For each node the process that should be it, by its index in `localities`, which are at least as many. Each keeps its own
 /// unless another is cheaper.
-pub fn order(places: &[Place], links: &Links) -> Vec<usize> {
+pub fn order(localities: &[Locality], links: &Links) -> Vec<usize> {
     let kept: Vec<usize> = (0..links.nodes()).collect();
     let mut order = kept.clone();
-    let processes = (0..places.len()).collect();
-    assign(&Level::ALL, places, links, kept.clone(), processes, &mut order);
-    if links.cost(places, &order) < links.cost(places, &kept) {
+    let processes = (0..localities.len()).collect();
+    assign(&Level::ALL, localities, links, kept.clone(), processes, &mut order);
+    if links.cost(localities, &order) < links.cost(localities, &kept) {
         order
     } else {
         kept
@@ -86,7 +86,7 @@ pub fn order(places: &[Place], links: &Links) -> Vec<usize> {
 /// Give each of these nodes one of these processes, which differ in the units of `levels` at most.
 fn assign(
     levels: &[Level],
-    places: &[Place],
+    localities: &[Locality],
     links: &Links,
     nodes: Vec<usize>,
     processes: Vec<usize>,
@@ -100,7 +100,7 @@ fn assign(
     };
     let mut units: BTreeMap<Option<u16>, Vec<usize>> = BTreeMap::new();
     for process in processes {
-        units.entry(places[process].unit(*level)).or_default().push(process);
+        units.entry(localities[process].unit(*level)).or_default().push(process);
     }
     let mut units: Vec<Vec<usize>> = units.into_values().collect();
     // If there are more processes than nodes, few units should do.
@@ -108,7 +108,7 @@ fn assign(
     let sizes: Vec<usize> = units.iter().map(Vec::len).collect();
     let parts = divide(links, nodes, &sizes);
     for (nodes, processes) in parts.into_iter().zip(units) {
-        assign(below, places, links, nodes, processes, order);
+        assign(below, localities, links, nodes, processes, order);
     }
 }
 
@@ -244,9 +244,9 @@ mod tests {
 
     use super::*;
 
-    fn machine(text: &str, processes: usize) -> Vec<Place> {
+    fn machine(text: &str, processes: usize) -> Vec<Locality> {
         let machine = MadeUp::parse(text).expect("a machine");
-        (0..processes).map(|process| machine.place(process)).collect()
+        (0..processes).map(|process| machine.locality(process)).collect()
     }
 
     /// Each cell says 1 to the next in both directions.
@@ -264,8 +264,8 @@ mod tests {
     }
 
     /// The weight between different units.
-    fn crossing(links: &Links, places: &[Place], order: &[usize], level: Level) -> i64 {
-        let unit = |node: usize| places[order[node]].unit(level);
+    fn crossing(links: &Links, localities: &[Locality], order: &[usize], level: Level) -> i64 {
+        let unit = |node: usize| localities[order[node]].unit(level);
         (0..links.nodes())
             .flat_map(|node| links.of(node).filter(move |(other, _)| unit(node) != unit(*other)))
             .map(|(_, weight)| weight)
@@ -277,10 +277,13 @@ mod tests {
     fn a_ring_dealt_out_to_two_packages_crosses_twice() {
         let mut ring = Links::new(8);
         (0..8).for_each(|node| ring.add(node, (node + 1) % 8, 1));
-        let places = machine("0,1", 8);
+        let localities = machine("0,1", 8);
         let kept: Vec<usize> = (0..8).collect();
-        assert_eq!(crossing(&ring, &places, &kept, Level::Package), 8);
-        assert_eq!(crossing(&ring, &places, &order(&places, &ring), Level::Package), 2);
+        assert_eq!(crossing(&ring, &localities, &kept, Level::Package), 8);
+        assert_eq!(
+            crossing(&ring, &localities, &order(&localities, &ring), Level::Package),
+            2
+        );
     }
 
     #[test]
@@ -292,8 +295,8 @@ mod tests {
             (4, 4, "0,1,2,3", 8),
             (2, 8, "0,1,2", 5),
         ] {
-            let (links, places) = (grid(rows, columns), machine(text, rows * columns));
-            let cut = crossing(&links, &places, &order(&places, &links), Level::Package);
+            let (links, localities) = (grid(rows, columns), machine(text, rows * columns));
+            let cut = crossing(&links, &localities, &order(&localities, &links), Level::Package);
             assert!(cut <= shortest, "{rows}x{columns} on {text}: {cut}");
         }
     }
@@ -301,10 +304,10 @@ mod tests {
     #[test]
     fn nodes_are_near_within_packages_too() {
         // 4 x 4 on 2 packages of 2 nodes: halves first, then quarters.
-        let (links, places) = (grid(4, 4), machine("2x2x4", 16));
-        let order = order(&places, &links);
-        assert_eq!(crossing(&links, &places, &order, Level::Package), 4);
-        assert_eq!(crossing(&links, &places, &order, Level::Numa), 8);
+        let (links, localities) = (grid(4, 4), machine("2x2x4", 16));
+        let order = order(&localities, &links);
+        assert_eq!(crossing(&links, &localities, &order, Level::Package), 4);
+        assert_eq!(crossing(&links, &localities, &order, Level::Numa), 8);
     }
 
     #[test]
@@ -313,16 +316,19 @@ mod tests {
         for (one, other, weight) in [(0, 1, 1), (2, 3, 1), (0, 2, 100), (1, 3, 100)] {
             links.add(one, other, weight);
         }
-        let places = machine("2x2", 4);
-        assert_eq!(crossing(&links, &places, &order(&places, &links), Level::Package), 2);
+        let localities = machine("2x2", 4);
+        assert_eq!(
+            crossing(&links, &localities, &order(&localities, &links), Level::Package),
+            2
+        );
     }
 
     #[test]
     fn few_nodes_stay_together() {
         let mut links = Links::new(3);
         (0..3).for_each(|node| links.add(node, (node + 1) % 3, 1));
-        let places = machine("0,1", 6);
-        assert_eq!(order(&places, &links), [0, 2, 4]);
+        let localities = machine("0,1", 6);
+        assert_eq!(order(&localities, &links), [0, 2, 4]);
     }
 
     #[test]
@@ -330,7 +336,7 @@ mod tests {
         let kept: Vec<usize> = (0..6).collect();
         assert_eq!(order(&machine("1x6", 6), &grid(2, 3)), kept);
         assert_eq!(order(&machine("0,1", 6), &Links::new(6)), kept);
-        assert_eq!(order(&[Place::default(); 6], &grid(2, 3)), kept);
+        assert_eq!(order(&[Locality::default(); 6], &grid(2, 3)), kept);
         assert!(order(&machine("0,1", 2), &Links::new(0)).is_empty());
     }
 
@@ -341,8 +347,11 @@ mod tests {
             links.add(0, 2, i32::MAX.into());
             links.add(1, 3, i32::MAX.into());
         }
-        let places = machine("0,0,1,1", 4);
-        assert_eq!(crossing(&links, &places, &order(&places, &links), Level::Package), 0);
+        let localities = machine("0,0,1,1", 4);
+        assert_eq!(
+            crossing(&links, &localities, &order(&localities, &links), Level::Package),
+            0
+        );
     }
 
     proptest! {
@@ -353,20 +362,20 @@ mod tests {
             spare in 0..5_usize,
         ) {
             let text = units.iter().map(|(machine, package)| format!("{machine}.{package}"));
-            let places = machine(&text.collect::<Vec<_>>().join(","), units.len());
+            let localities = machine(&text.collect::<Vec<_>>().join(","), units.len());
             let nodes = units.len().saturating_sub(spare).max(1);
             let mut links = Links::new(nodes);
             for (one, other, weight) in edges {
                 links.add(one % nodes, other % nodes, weight);
             }
-            let order = order(&places, &links);
+            let order = order(&localities, &links);
             let mut distinct = order.clone();
             distinct.sort_unstable();
             distinct.dedup();
             prop_assert_eq!(distinct.len(), nodes);
-            prop_assert!(distinct.iter().all(|process| *process < places.len()));
+            prop_assert!(distinct.iter().all(|process| *process < localities.len()));
             let kept: Vec<usize> = (0..nodes).collect();
-            prop_assert!(links.cost(&places, &order) <= links.cost(&places, &kept));
+            prop_assert!(links.cost(&localities, &order) <= links.cost(&localities, &kept));
         }
     }
 }

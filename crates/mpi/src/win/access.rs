@@ -1,7 +1,5 @@
 //! Puts and gets (MPI-5.0 §12.3).
 
-#![allow(clippy::too_many_arguments)] // As the standard has them.
-
 use std::ffi::c_void;
 use std::sync::Arc;
 
@@ -21,45 +19,43 @@ use crate::ledger::{Given, loans};
 use crate::request::{self, Look, Operation, Request, Work};
 use crate::status::Status;
 
-/// Elements at the origin, whose arguments have been checked.
+/// Elements at the origin.
 #[derive(Clone, Copy)]
-pub(super) struct Local<'a> {
-    pub buffer: *const u8,
+#[allow(missing_docs)] // Named as the arguments of the procedures are, without `origin_` or `result_`.
+pub struct Origin<'a> {
+    pub addr: *const c_void,
     pub count: i64,
     pub datatype: &'a Datatype,
 }
 
-impl<'a> Local<'a> {
+impl<'a> Origin<'a> {
+    /// Are the arguments good? `name` is that of the address.
     #[inline]
-    pub fn check(name: &str, buffer: *const c_void, count: i64, datatype: &'a Datatype) -> Result<Self> {
-        datatype.check_committed("origin_datatype")?;
-        datatype.check_buffer(name, buffer, count)?;
-        Ok(Self {
-            buffer: buffer.cast(),
-            count,
-            datatype,
-        })
+    pub(super) fn check(&self, name: &str) -> Result<()> {
+        self.datatype.check_committed("origin_datatype")?;
+        self.datatype.check_buffer(name, self.addr, self.count)
     }
 
     /// What an operation does with it that reads it.
-    pub fn sends(&self) -> Given<'a> {
-        Given::sends(self.buffer.cast(), self.count, self.datatype)
+    pub(super) fn sends(&self) -> Given<'a> {
+        Given::sends(self.addr, self.count, self.datatype)
     }
 
     /// What an operation does with it that writes it.
-    pub fn receives(&self) -> Given<'a> {
-        Given::receives(self.buffer.cast_mut().cast(), self.count, self.datatype)
+    pub(super) fn receives(&self) -> Given<'a> {
+        Given::receives(self.addr.cast_mut(), self.count, self.datatype)
     }
 
-    pub fn with_layout<R>(&self, f: impl FnOnce(&Layout<'_>) -> R) -> R {
+    fn with_layout<R>(&self, f: impl FnOnce(&Layout<'_>) -> R) -> R {
         self.datatype
-            .with_places(self.buffer.expose_provenance() as u64, self.count, f)
+            .with_places(self.addr.expose_provenance() as u64, self.count, f)
     }
 }
 
 /// Elements at a target.
 #[derive(Clone, Copy)]
-pub(super) struct Remote<'a> {
+#[allow(missing_docs)] // Named as the arguments of the procedures are, without `target_`.
+pub struct TargetElements<'a> {
     pub rank: i32,
     pub disp: i64,
     pub count: i64,
@@ -68,78 +64,97 @@ pub(super) struct Remote<'a> {
 
 /// What both sides amount to, which must be the same.
 #[inline]
-pub(super) fn bytes(local: (i64, &Datatype), remote: (i64, &Datatype)) -> Result<i64> {
-    remote.1.check_committed("target_datatype")?;
-    let (here, there) = (local.1.bytes(local.0)?, remote.1.bytes(remote.0)?);
+pub(super) fn bytes(origin: Origin<'_>, target: TargetElements<'_>) -> Result<i64> {
+    target.datatype.check_committed("target_datatype")?;
+    same_bytes((origin.count, origin.datatype), (target.count, target.datatype))
+}
+
+/// What elements at the origin and at the target amount to, which must be the same.
+#[inline]
+pub(super) fn same_bytes(origin: (i64, &Datatype), target: (i64, &Datatype)) -> Result<i64> {
+    let (here, there) = (origin.1.bytes(origin.0)?, target.1.bytes(target.0)?);
     if here != there {
         return Err(fail!(
             Type,
             "origin_count={} elements of {} are {here} bytes, target_count={} of {} are {there}",
-            local.0,
-            local.1.label(),
-            remote.0,
-            remote.1.label()
+            origin.0,
+            origin.1.label(),
+            target.0,
+            target.1.label()
         ));
     }
     Ok(here)
 }
 
-/// Which way.
+/// Which of the two operations.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum Direction {
     Put,
     Get,
 }
 
 #[inline(never)]
-fn transfer(local: Local<'_>, remote: Remote<'_>, win: &Win, way: Way) -> Result<()> {
-    if remote.rank == PROC_NULL {
+fn transfer(origin: Origin<'_>, elements: TargetElements<'_>, win: &Win, direction: Direction) -> Result<()> {
+    if elements.rank == PROC_NULL {
         return Ok(());
     }
-    let bytes = bytes((local.count, local.datatype), (remote.count, remote.datatype))?;
-    win.check_types(local.datatype, remote.datatype, bytes)?;
-    let target = win.member("target_rank", remote.rank)?;
+    let bytes = bytes(origin, elements)?;
+    win.check_types(origin.datatype, elements.datatype, bytes)?;
+    let target = win.member("target_rank", elements.rank)?;
     win.admit(target)?;
     if bytes == 0 {
-        return match remote.disp {
-            ..0 => Err(fail!(Disp, "target_disp={} is negative", remote.disp)),
+        return match elements.disp {
+            ..0 => Err(fail!(Disp, "target_disp={} is negative", elements.disp)),
             _ => Ok(()),
         };
     }
     win.record(
         target,
-        remote,
-        match way {
-            Way::Put => Access::Put,
-            Way::Get => Access::Get,
+        elements,
+        match direction {
+            Direction::Put => Access::Put,
+            Direction::Get => Access::Get,
         },
     )?;
-    let given = match way {
-        Way::Put => local.sends(),
-        Way::Get => local.receives(),
+    let given = match direction {
+        Direction::Put => origin.sends(),
+        Direction::Get => origin.receives(),
     };
     let loan = win.lend(target, [Some(given)])?;
-    let begun = win.at(target, remote.disp, remote.datatype, remote.count, |target, at| {
-        if local.datatype.is_contiguous() && remote.datatype.is_contiguous() {
-            // SAFETY: the user gives the buffer, of as many bytes; the other one is checked against the window.
-            return unsafe { copy(local.buffer, target, at, bytes as usize, win, way) };
-        }
-        scattered(local, remote, target, at, win, way)
-    });
-    win.has_begun(loan, target, matches!(way, Way::Get), begun)
+    let begun = win.at(
+        target,
+        elements.disp,
+        elements.datatype,
+        elements.count,
+        |target, at| {
+            if origin.datatype.is_contiguous() && elements.datatype.is_contiguous() {
+                // SAFETY: the user gives the buffer, of as many bytes; the other one is checked against the window.
+                return unsafe { copy(origin.addr.cast(), target, at, bytes as usize, win, direction) };
+            }
+            scattered(origin, elements, target, at, win, direction)
+        },
+    );
+    win.has_begun(loan, target, matches!(direction, Direction::Get), begun)
 }
 
 /// # Safety
 /// So many bytes must be readable at `buffer`, or for a get writable.
 #[inline(always)]
-unsafe fn copy(buffer: *const u8, target: &Target, at: u64, length: usize, win: &Win, way: Way) -> Result<()> {
+unsafe fn copy(
+    buffer: *const u8,
+    target: &Target,
+    at: u64,
+    length: usize,
+    win: &Win,
+    direction: Direction,
+) -> Result<()> {
     // SAFETY: the caller's promise.
     unsafe {
-        match way {
+        match direction {
             // Nobody may look before the target's MPI_Win_wait.
-            Way::Put if win.epochs.mode() == Mode::Start => return leave(buffer, target, at, length, win),
-            Way::Put => win.flow.put_bytes(target, at, buffer, length)?,
-            Way::Get => win.flow.get_bytes(target, at, buffer.cast_mut(), length)?,
+            Direction::Put if win.epochs.mode() == Mode::Start => return leave(buffer, target, at, length, win),
+            Direction::Put => win.flow.put_bytes(target, at, buffer, length)?,
+            Direction::Get => win.flow.get_bytes(target, at, buffer.cast_mut(), length)?,
         };
     }
     Ok(())
@@ -157,36 +172,47 @@ unsafe fn leave(buffer: *const u8, target: &Target, at: u64, length: usize, win:
 /// The most frequent case: elements of the same contiguous datatype at both sides, which may be accessed now. Where they are, and their
 /// bytes; `None`: it is another case, or what is wrong with the arguments is found out elsewhere.
 #[inline(always)] // Half of what a short put costs is calls.
-fn alike<'a>(local: Local<'_>, remote: Remote<'_>, win: &'a Win) -> Option<(&'a Target, u64, usize)> {
-    if local.count != remote.count || !std::ptr::eq(local.datatype, remote.datatype) || !local.datatype.is_contiguous()
+fn alike<'a>(origin: Origin<'_>, elements: TargetElements<'_>, win: &'a Win) -> Option<(&'a Target, u64, usize)> {
+    if origin.count != elements.count
+        || !std::ptr::eq(origin.datatype, elements.datatype)
+        || !origin.datatype.is_contiguous()
     {
         return None;
     }
-    let length = usize::try_from(local.count.checked_mul(local.datatype.size())?).ok()?;
-    let (place, at) = win.plain_place(remote.rank, remote.disp)?;
-    Some((&place.target, at, length))
+    let length = usize::try_from(origin.count.checked_mul(origin.datatype.size())?).ok()?;
+    let (memory, at) = win.plain_target(elements.rank, elements.disp)?;
+    Some((&memory.target, at, length))
 }
 
 /// A put or get of such elements where no memory is mapped, or something is wrong.
 #[inline(never)]
-fn unmapped(local: Local<'_>, remote: Remote<'_>, win: &Win, way: Way) -> Result<()> {
-    match alike(local, remote, win) {
-        // SAFETY: the user gives the buffer, of as many bytes; the other one is checked against the window.
-        Some((target, at, length)) if length > 0 => unsafe { copy(local.buffer, target, at, length, win, way) }
-            .map_err(|error| win.about(error, remote.rank as usize, remote.disp)),
-        _ => transfer(local, remote, win, way),
+fn unmapped(origin: Origin<'_>, elements: TargetElements<'_>, win: &Win, direction: Direction) -> Result<()> {
+    match alike(origin, elements, win) {
+        Some((target, at, length)) if length > 0 => {
+            // SAFETY: the user gives the buffer, of as many bytes; the other one is checked against the window.
+            unsafe { copy(origin.addr.cast(), target, at, length, win, direction) }
+                .map_err(|error| win.about(error, elements.rank as usize, elements.disp))
+        }
+        _ => transfer(origin, elements, win, direction),
     }
 }
 
 #[cold]
-fn scattered(local: Local<'_>, remote: Remote<'_>, target: &Target, at: u64, win: &Win, way: Way) -> Result<()> {
-    local.with_layout(|here| {
-        remote.datatype.with_places(at, remote.count, |there| {
+fn scattered(
+    origin: Origin<'_>,
+    elements: TargetElements<'_>,
+    target: &Target,
+    at: u64,
+    win: &Win,
+    direction: Direction,
+) -> Result<()> {
+    origin.with_layout(|here| {
+        elements.datatype.with_places(at, elements.count, |there| {
             // SAFETY: the user gives the buffer, where these elements lie; the other ones are checked against the window.
             unsafe {
-                match way {
-                    Way::Put => win.flow.put(target, there, here)?,
-                    Way::Get => win.flow.get(target, there, here)?,
+                match direction {
+                    Direction::Put => win.flow.put(target, there, here)?,
+                    Direction::Get => win.flow.get(target, there, here)?,
                 };
             }
             Ok::<_, Error>(())
@@ -197,70 +223,40 @@ fn scattered(local: Local<'_>, remote: Remote<'_>, target: &Target, at: u64, win
 /// `MPI_Put`.
 ///
 /// # Safety
-/// `origin_addr` must be readable where the elements lie.
+/// The origin must be readable where the elements lie.
 #[inline(always)]
-pub unsafe fn put(
-    origin_addr: *const c_void,
-    origin_count: i64,
-    origin_datatype: &Datatype,
-    target_rank: i32,
-    target_disp: i64,
-    target_count: i64,
-    target_datatype: &Datatype,
-    win: &Win,
-) -> Result<()> {
-    let local = Local::check("origin_addr", origin_addr, origin_count, origin_datatype)?;
-    let remote = Remote {
-        rank: target_rank,
-        disp: target_disp,
-        count: target_count,
-        datatype: target_datatype,
-    };
-    if let Some((target, at, length)) = alike(local, remote, win)
-        && let Some(there) = target.reach(at, length as u64)
+pub unsafe fn put(origin: Origin<'_>, target: TargetElements<'_>, win: &Win) -> Result<()> {
+    origin.check("origin_addr")?;
+    if let Some((region, at, length)) = alike(origin, target, win)
+        && let Some(there) = region.mapped_at(at, length as u64)
     {
         // SAFETY: the caller's promise; the other bytes are the window's.
-        unsafe { win.flow.store(there, local.buffer, length) };
+        unsafe { win.flow.store(there, origin.addr.cast(), length) };
         return Ok(());
     }
-    unmapped(local, remote, win, Way::Put)
+    unmapped(origin, target, win, Direction::Put)
 }
 
 /// `MPI_Get`.
 ///
 /// # Safety
-/// `origin_addr` must be writable where the elements lie.
+/// The origin must be writable where the elements lie.
 #[inline(always)]
-pub unsafe fn get(
-    origin_addr: *mut c_void,
-    origin_count: i64,
-    origin_datatype: &Datatype,
-    target_rank: i32,
-    target_disp: i64,
-    target_count: i64,
-    target_datatype: &Datatype,
-    win: &Win,
-) -> Result<()> {
-    origin_datatype.check_apart("origin_addr", origin_count)?;
-    let local = Local::check("origin_addr", origin_addr, origin_count, origin_datatype)?;
-    let remote = Remote {
-        rank: target_rank,
-        disp: target_disp,
-        count: target_count,
-        datatype: target_datatype,
-    };
-    if let Some((target, at, length)) = alike(local, remote, win)
-        && let Some(there) = target.reach(at, length as u64)
+pub unsafe fn get(origin: Origin<'_>, target: TargetElements<'_>, win: &Win) -> Result<()> {
+    origin.datatype.check_apart("origin_addr", origin.count)?;
+    origin.check("origin_addr")?;
+    if let Some((region, at, length)) = alike(origin, target, win)
+        && let Some(there) = region.mapped_at(at, length as u64)
     {
         // SAFETY: the caller's promise; the other bytes are the window's.
-        unsafe { win.flow.load(there, local.buffer.cast_mut(), length) };
+        unsafe { win.flow.load(there, origin.addr.cast_mut().cast(), length) };
         return Ok(());
     }
-    unmapped(local, remote, win, Way::Get)
+    unmapped(origin, target, win, Direction::Get)
 }
 
 /// The request of an operation, whose buffers may be used again when this ends: `work`.
-fn over(
+fn request_of(
     win: &Win,
     target: i32,
     start: impl FnOnce() -> Result<()>,
@@ -291,22 +287,22 @@ fn owning(win: &Win, start: impl FnOnce() -> Result<Handle<Request>>) -> Result<
 }
 
 /// The request of an operation without results.
-pub(super) fn over_without_results(
+pub(super) fn request_without_results(
     win: &Win,
     target: i32,
     start: impl FnOnce() -> Result<()>,
 ) -> Result<Handle<Request>> {
-    owning(win, || over(win, target, start, || Ok(Work::Complete)))
+    owning(win, || request_of(win, target, start, || Ok(Work::Complete)))
 }
 
-/// As [`over_without_results`], of an operation with results: they are there.
-pub(super) fn over_with_results(
+/// As [`request_without_results`], of an operation with results: they are there.
+pub(super) fn request_with_results(
     win: &Win,
-    remote: Remote<'_>,
+    elements: TargetElements<'_>,
     access: Access,
     start: impl FnOnce() -> Result<()>,
 ) -> Result<Handle<Request>> {
-    let target = remote.rank;
+    let target = elements.rank;
     let work = || {
         if !win.is_checked || target == PROC_NULL {
             return Ok(Work::Complete);
@@ -315,12 +311,14 @@ pub(super) fn over_with_results(
             win: win.handle().share("win")?,
             access,
             target,
-            disp: remote.disp,
-            count: remote.count,
-            datatype: remote.datatype.share_object(),
+            disp: elements.disp,
+            count: elements.count,
+            datatype: elements.datatype.share_object(),
         })))
     };
-    owning(win, || over(win, target, || with_results(win, target, start), work))
+    owning(win, || {
+        request_of(win, target, || with_results(win, target, start), work)
+    })
 }
 
 /// Start an operation, and wait for its results.
@@ -336,65 +334,18 @@ fn with_results(win: &Win, target: i32, start: impl FnOnce() -> Result<()>) -> R
 ///
 /// # Safety
 /// As for [`put`].
-pub unsafe fn rput(
-    origin_addr: *const c_void,
-    origin_count: i64,
-    origin_datatype: &Datatype,
-    target_rank: i32,
-    target_disp: i64,
-    target_count: i64,
-    target_datatype: &Datatype,
-    win: &Win,
-) -> Result<Handle<Request>> {
+pub unsafe fn rput(origin: Origin<'_>, target: TargetElements<'_>, win: &Win) -> Result<Handle<Request>> {
     // SAFETY: the caller's promise.
-    over_without_results(win, target_rank, || unsafe {
-        put(
-            origin_addr,
-            origin_count,
-            origin_datatype,
-            target_rank,
-            target_disp,
-            target_count,
-            target_datatype,
-            win,
-        )
-    })
+    request_without_results(win, target.rank, || unsafe { put(origin, target, win) })
 }
 
 /// `MPI_Rget`.
 ///
 /// # Safety
 /// As for [`get`].
-pub unsafe fn rget(
-    origin_addr: *mut c_void,
-    origin_count: i64,
-    origin_datatype: &Datatype,
-    target_rank: i32,
-    target_disp: i64,
-    target_count: i64,
-    target_datatype: &Datatype,
-    win: &Win,
-) -> Result<Handle<Request>> {
+pub unsafe fn rget(origin: Origin<'_>, target: TargetElements<'_>, win: &Win) -> Result<Handle<Request>> {
     // SAFETY: the caller's promise.
-    let start = || unsafe {
-        get(
-            origin_addr,
-            origin_count,
-            origin_datatype,
-            target_rank,
-            target_disp,
-            target_count,
-            target_datatype,
-            win,
-        )
-    };
-    let remote = Remote {
-        rank: target_rank,
-        disp: target_disp,
-        count: target_count,
-        datatype: target_datatype,
-    };
-    over_with_results(win, remote, Access::Get, start)
+    request_with_results(win, target, Access::Get, || unsafe { get(origin, target, win) })
 }
 
 /// An operation whose results are there, and whose record ends with its request.
@@ -417,13 +368,13 @@ impl Operation for Got {
     }
 
     fn retire(self: Box<Self>) -> Result<()> {
-        let remote = Remote {
+        let elements = TargetElements {
             rank: self.target,
             disp: self.disp,
             count: self.count,
             datatype: &self.datatype,
         };
-        self.win.forget_done(self.target as usize, remote, self.access);
+        self.win.forget_done(self.target as usize, elements, self.access);
         Ok(())
     }
 }

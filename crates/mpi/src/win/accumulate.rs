@@ -1,14 +1,12 @@
 //! Accumulates, fetch-and-op, compare-and-swap (MPI-5.0 §12.3.4 - §12.3.6). Atomic for each element.
 
-#![allow(clippy::too_many_arguments)] // As the standard has them.
-
 use std::ffi::c_void;
-use std::ptr::null_mut;
+use std::ptr::{null, null_mut};
 
 use isthmus_engine::rma::Target;
 
 use super::Win;
-use super::access::{Local, Remote, bytes, over_with_results, over_without_results};
+use super::access::{Origin, TargetElements, bytes, request_with_results, request_without_results, same_bytes};
 use super::operation::{check_predefined_op, combine, is_row, of_row, with_elements};
 use super::record::Access;
 use crate::constants::PROC_NULL;
@@ -22,19 +20,19 @@ use crate::request::Request;
 
 /// Elements of origin and target must be of one predefined type.
 #[inline]
-fn check_signature(local: Local<'_>, remote: Remote<'_>) -> Result<()> {
-    if std::ptr::eq(local.datatype, remote.datatype) {
+fn check_signature(origin: Origin<'_>, target: TargetElements<'_>) -> Result<()> {
+    if std::ptr::eq(origin.datatype, target.datatype) {
         return Ok(());
     }
-    let (here, there) = (local.datatype.signature(), remote.datatype.signature());
-    if here.digest(local.count) == there.digest(remote.count) {
+    let (here, there) = (origin.datatype.signature(), target.datatype.signature());
+    if here.digest(origin.count) == there.digest(target.count) {
         return Ok(());
     }
     Err(fail!(
         Type,
         "{} at the origin and {} at the target are not made of the same predefined type",
-        local.datatype.label(),
-        remote.datatype.label()
+        origin.datatype.label(),
+        target.datatype.label()
     ))
 }
 
@@ -47,33 +45,32 @@ fn check_signature(local: Local<'_>, remote: Remote<'_>) -> Result<()> {
 unsafe fn row(
     operand: *const c_void,
     result: *mut c_void,
-    (count, datatype): (i64, &Datatype),
-    (target_rank, target_disp): (i32, i64),
+    elements: TargetElements<'_>,
     op: &Op,
     win: &Win,
 ) -> Result<bool> {
-    let Some(of_row) = of_row(op, datatype).filter(|_| count > 0) else {
+    let Some(of_row) = of_row(op, elements.datatype).filter(|_| elements.count > 0) else {
         return Ok(false);
     };
-    let Some((place, at)) = win.plain_place(target_rank, target_disp) else {
+    let Some((memory, at)) = win.plain_target(elements.rank, elements.disp) else {
         return Ok(false);
     };
-    let (target, operand, result) = (&place.target, operand.cast(), result.cast());
-    if count == 1
+    let (target, operand, result) = (&memory.target, operand.cast(), result.cast());
+    if elements.count == 1
         && let Some(instruction) = &of_row.instruction
         // SAFETY: the caller's promise.
         && unsafe { win.flow.by_instruction(target, at, operand, result, instruction) }
     {
         return Ok(true);
     }
-    let count = count as usize;
+    let count = elements.count as usize;
     // SAFETY: the caller's promise; the target's elements are checked against the window.
     match unsafe {
         win.flow
             .combine_row(target, at, operand, result, count, &of_row.combine)
     } {
         Ok(_) => Ok(true),
-        Err(error) => Err(win.about(error.into(), target_rank as usize, target_disp)),
+        Err(error) => Err(win.about(error.into(), elements.rank as usize, elements.disp)),
     }
 }
 
@@ -85,165 +82,159 @@ fn access_of(op: &Op) -> Access {
     }
 }
 
-/// `local`: `None` for what fetches only. `result`: where what was there before goes.
+/// `origin`: `None` for what fetches only. `result`: where what was there before goes.
 #[inline(never)]
-fn run(local: Option<Local<'_>>, result: Option<Local<'_>>, remote: Remote<'_>, op: &Op, win: &Win) -> Result<()> {
-    let other = local.or(result);
+fn run(
+    origin: Option<Origin<'_>>,
+    result: Option<Origin<'_>>,
+    elements: TargetElements<'_>,
+    op: &Op,
+    win: &Win,
+) -> Result<()> {
+    let other = origin.or(result);
     let Some(other) = other else { return Ok(()) };
-    if remote.rank == PROC_NULL {
+    if elements.rank == PROC_NULL {
         return Ok(());
     }
-    let bytes = bytes((other.count, other.datatype), (remote.count, remote.datatype))?;
-    for side in [local, result].into_iter().flatten() {
-        check_signature(side, remote)?;
+    let bytes = bytes(other, elements)?;
+    for side in [origin, result].into_iter().flatten() {
+        check_signature(side, elements)?;
     }
-    let target = win.member("target_rank", remote.rank)?;
+    let target = win.member("target_rank", elements.rank)?;
     win.admit(target)?;
     // Of no elements nothing is done, whatever that would be.
     if bytes == 0 {
         return Ok(());
     }
-    let combine = combine(op, remote.datatype)?;
-    win.record(target, remote, access_of(op))?;
+    let combine = combine(op, elements.datatype)?;
+    win.record(target, elements, access_of(op))?;
     let loan = win.lend(
         target,
-        [local.map(|local| local.sends()), result.map(|result| result.receives())],
+        [
+            origin.map(|origin| origin.sends()),
+            result.map(|result| result.receives()),
+        ],
     )?;
-    let begun = win.at(target, remote.disp, remote.datatype, remote.count, |target, at| {
-        let row = is_row(remote.datatype)
-            && [local, result]
-                .into_iter()
-                .flatten()
-                .all(|side| std::ptr::eq(side.datatype, remote.datatype));
-        let one = row
-            || remote.count == 1
-                && i64::from(combine.width()) == bytes
-                && remote.datatype.is_contiguous()
-                && [local, result]
+    let begun = win.at(
+        target,
+        elements.disp,
+        elements.datatype,
+        elements.count,
+        |target, at| {
+            let row = is_row(elements.datatype)
+                && [origin, result]
                     .into_iter()
                     .flatten()
-                    .all(|side| side.datatype.is_contiguous());
-        if one {
-            let operand = local.map_or(std::ptr::null(), |local| local.buffer);
-            let result = result.map_or(std::ptr::null_mut(), |result| result.buffer.cast_mut());
-            let count = remote.count as usize;
-            // SAFETY: the user gives the buffers, of as many elements each; the target's are checked against the window.
-            unsafe { win.flow.combine_row(target, at, operand, result, count, &combine)? };
-            return Ok(());
-        }
-        with_elements(remote.datatype, at, remote.count, |there| {
-            let with = |side: Local<'_>, f: &mut dyn FnMut(&isthmus_engine::layout::Layout<'_>) -> Result<()>| {
-                with_elements(side.datatype, side.buffer.expose_provenance() as u64, side.count, f)
-            };
-            match (local, result) {
-                (Some(local), None) => with(local, &mut |here| {
-                    // SAFETY: the user gives the buffer; the target's bytes are checked against the window.
-                    unsafe { win.flow.accumulate(target, there, here, combine)? };
-                    Ok(())
-                }),
-                (local, Some(result)) => with(result, &mut |result| {
-                    let mut fetch = |here: &isthmus_engine::layout::Layout<'_>| {
-                        // SAFETY: as above; an origin without operands fetches only, and gives the result's place, which is not read.
-                        unsafe { win.flow.get_accumulate(target, there, here, result, combine)? };
-                        Ok::<_, Error>(())
-                    };
-                    match local {
-                        Some(local) => with(local, &mut fetch),
-                        None => fetch(result),
-                    }
-                }),
-                (None, None) => Ok(()),
+                    .all(|side| std::ptr::eq(side.datatype, elements.datatype));
+            let one = row
+                || elements.count == 1
+                    && i64::from(combine.width()) == bytes
+                    && elements.datatype.is_contiguous()
+                    && [origin, result]
+                        .into_iter()
+                        .flatten()
+                        .all(|side| side.datatype.is_contiguous());
+            if one {
+                let operand = origin.map_or(null(), |origin| origin.addr.cast());
+                let result = result.map_or(null_mut(), |result| result.addr.cast_mut().cast());
+                let count = elements.count as usize;
+                // SAFETY: the user gives the buffers, of as many elements each; the target's are checked against the window.
+                unsafe { win.flow.combine_row(target, at, operand, result, count, &combine)? };
+                return Ok(());
             }
-        })
-    });
+            with_elements(elements.datatype, at, elements.count, |there| {
+                let with = |side: Origin<'_>, f: &mut dyn FnMut(&isthmus_engine::layout::Layout<'_>) -> Result<()>| {
+                    with_elements(side.datatype, side.addr.expose_provenance() as u64, side.count, f)
+                };
+                match (origin, result) {
+                    (Some(origin), None) => with(origin, &mut |here| {
+                        // SAFETY: the user gives the buffer; the target's bytes are checked against the window.
+                        unsafe { win.flow.accumulate(target, there, here, combine)? };
+                        Ok(())
+                    }),
+                    (origin, Some(result)) => with(result, &mut |result| {
+                        let mut fetch = |here: &isthmus_engine::layout::Layout<'_>| {
+                            // SAFETY: as above; an origin without operands fetches only, and gives the result's address, which is not read.
+                            unsafe { win.flow.get_accumulate(target, there, here, result, combine)? };
+                            Ok::<_, Error>(())
+                        };
+                        match origin {
+                            Some(origin) => with(origin, &mut fetch),
+                            None => fetch(result),
+                        }
+                    }),
+                    (None, None) => Ok(()),
+                }
+            })
+        },
+    );
     win.has_begun(loan, target, result.is_some(), begun)
 }
 
 /// `MPI_Accumulate`.
 ///
 /// # Safety
-/// `origin_addr` must be readable where the elements lie.
+/// The origin must be readable where the elements lie.
 #[inline(always)]
-pub unsafe fn accumulate(
-    origin_addr: *const c_void,
-    origin_count: i64,
-    origin_datatype: &Datatype,
-    target_rank: i32,
-    target_disp: i64,
-    target_count: i64,
-    target_datatype: &Datatype,
-    op: &Op,
-    win: &Win,
-) -> Result<()> {
+pub unsafe fn accumulate(origin: Origin<'_>, target: TargetElements<'_>, op: &Op, win: &Win) -> Result<()> {
     check_predefined_op(op)?;
-    let local = Local::check("origin_addr", origin_addr, origin_count, origin_datatype)?;
-    if origin_count == target_count && std::ptr::eq(origin_datatype, target_datatype) {
-        let place = (target_rank, target_disp);
+    origin.check("origin_addr")?;
+    if origin.count == target.count
+        && std::ptr::eq(origin.datatype, target.datatype)
         // SAFETY: the caller's promise.
-        if unsafe { row(origin_addr, null_mut(), (origin_count, target_datatype), place, op, win) }? {
-            return Ok(());
-        }
+        && unsafe { row(origin.addr, null_mut(), target, op, win) }?
+    {
+        return Ok(());
     }
-    let remote = Remote {
-        rank: target_rank,
-        disp: target_disp,
-        count: target_count,
-        datatype: target_datatype,
-    };
-    run(Some(local), None, remote, op, win)
+    run(Some(origin), None, target, op, win)
 }
 
 /// `MPI_Get_accumulate`. For `MPI_NO_OP` the origin's arguments mean nothing.
 ///
 /// # Safety
-/// `origin_addr` must be readable, and `result_addr` writable, where the elements lie.
+/// `origin_addr` must be readable, and `result` writable, where the elements lie.
 pub unsafe fn get_accumulate(
     origin_addr: *const c_void,
     origin_count: i64,
     origin_datatype: Handle<Datatype>,
-    result_addr: *mut c_void,
-    result_count: i64,
-    result_datatype: &Datatype,
-    target_rank: i32,
-    target_disp: i64,
-    target_count: i64,
-    target_datatype: &Datatype,
+    result: Origin<'_>,
+    target: TargetElements<'_>,
     op: &Op,
     win: &Win,
 ) -> Result<()> {
     check_predefined_op(op)?;
-    result_datatype.check_apart("result_addr", result_count)?;
-    let result = Local::check("result_addr", result_addr, result_count, result_datatype)?;
-    let local = match op.which() {
+    result.datatype.check_apart("result_addr", result.count)?;
+    result.check("result_addr")?;
+    let origin = match op.which() {
         Some(Predefined::NoOp) => None,
         _ => {
-            let datatype = origin_datatype.resolve_with(origin_count, target_rank, "origin_datatype")?;
+            let datatype = origin_datatype.resolve_with(origin_count, target.rank, "origin_datatype")?;
             if origin_count < 0 {
                 return Err(fail!(Count, "origin_count={origin_count} is negative"));
             }
-            Some(Local::check("origin_addr", origin_addr, origin_count, datatype)?)
+            let origin = Origin {
+                addr: origin_addr,
+                count: origin_count,
+                datatype,
+            };
+            origin.check("origin_addr")?;
+            Some(origin)
         }
     };
-    if let Some(local) = local
-        && target_rank != PROC_NULL
+    if let Some(origin) = origin
+        && target.rank != PROC_NULL
     {
-        bytes((local.count, local.datatype), (result_count, result_datatype))?;
+        same_bytes((origin.count, origin.datatype), (result.count, result.datatype))?;
     }
-    let is_alike = |side: Local<'_>| side.count == target_count && std::ptr::eq(side.datatype, target_datatype);
-    if is_alike(result) && local.is_none_or(is_alike) {
-        let (elements, place) = ((target_count, target_datatype), (target_rank, target_disp));
+    let is_alike = |side: Origin<'_>| side.count == target.count && std::ptr::eq(side.datatype, target.datatype);
+    if is_alike(result)
+        && origin.is_none_or(is_alike)
         // SAFETY: the caller's promise.
-        if unsafe { row(origin_addr, result_addr, elements, place, op, win) }? {
-            return Ok(());
-        }
+        && unsafe { row(origin_addr, result.addr.cast_mut(), target, op, win) }?
+    {
+        return Ok(());
     }
-    let remote = Remote {
-        rank: target_rank,
-        disp: target_disp,
-        count: target_count,
-        datatype: target_datatype,
-    };
-    run(local, Some(result), remote, op, win)
+    run(origin, Some(result), target, op, win)
 }
 
 fn check_predefined(datatype: &Datatype) -> Result<()> {
@@ -269,23 +260,31 @@ pub unsafe fn fetch_and_op(
 ) -> Result<()> {
     check_predefined(datatype)?;
     check_predefined_op(op)?;
-    let result = Local::check("result_addr", result_addr, 1, datatype)?;
-    let local = match op.which() {
-        Some(Predefined::NoOp) => None,
-        _ => Some(Local::check("origin_addr", origin_addr, 1, datatype)?),
+    let element = |addr| Origin {
+        addr,
+        count: 1,
+        datatype,
     };
-    let place = (target_rank, target_disp);
-    // SAFETY: the caller's promise.
-    if unsafe { row(origin_addr, result_addr, (1, datatype), place, op, win) }? {
-        return Ok(());
+    let result = element(result_addr.cast_const());
+    result.check("result_addr")?;
+    let origin = match op.which() {
+        Some(Predefined::NoOp) => None,
+        _ => Some(element(origin_addr)),
+    };
+    if let Some(origin) = origin {
+        origin.check("origin_addr")?;
     }
-    let remote = Remote {
+    let target = TargetElements {
         rank: target_rank,
         disp: target_disp,
         count: 1,
         datatype,
     };
-    run(local, Some(result), remote, op, win)
+    // SAFETY: the caller's promise.
+    if unsafe { row(origin_addr, result_addr, target, op, win) }? {
+        return Ok(());
+    }
+    run(origin, Some(result), target, op, win)
 }
 
 /// `MPI_Compare_and_swap`: one integer, logical or byte.
@@ -331,21 +330,21 @@ pub unsafe fn compare_and_swap(
                 .compare_swap(target, at, width, compare, swap, result_addr.cast())
         }
     };
-    if let Some((place, at)) = win.plain_place(target_rank, target_disp) {
-        return swap(&place.target, at).map_err(|error| win.about(error.into(), target_rank as usize, target_disp));
+    if let Some((memory, at)) = win.plain_target(target_rank, target_disp) {
+        return swap(&memory.target, at).map_err(|error| win.about(error.into(), target_rank as usize, target_disp));
     }
     if target_rank == PROC_NULL {
         return Ok(());
     }
     let target = win.member("target_rank", target_rank)?;
     win.admit(target)?;
-    let remote = Remote {
+    let elements = TargetElements {
         rank: target_rank,
         disp: target_disp,
         count: 1,
         datatype,
     };
-    win.record(target, remote, Access::Accumulate)?;
+    win.record(target, elements, Access::Accumulate)?;
     // The compare buffer may be the result buffer (MPI-5.0 §12.3.4): it is read first.
     let is_apart = compare_addr.addr().abs_diff(result_addr.addr()) >= datatype.size() as usize;
     let given = [
@@ -363,30 +362,13 @@ pub unsafe fn compare_and_swap(
 /// # Safety
 /// As for [`accumulate`].
 pub unsafe fn raccumulate(
-    origin_addr: *const c_void,
-    origin_count: i64,
-    origin_datatype: &Datatype,
-    target_rank: i32,
-    target_disp: i64,
-    target_count: i64,
-    target_datatype: &Datatype,
+    origin: Origin<'_>,
+    target: TargetElements<'_>,
     op: &Op,
     win: &Win,
 ) -> Result<Handle<Request>> {
     // SAFETY: the caller's promise.
-    over_without_results(win, target_rank, || unsafe {
-        accumulate(
-            origin_addr,
-            origin_count,
-            origin_datatype,
-            target_rank,
-            target_disp,
-            target_count,
-            target_datatype,
-            op,
-            win,
-        )
-    })
+    request_without_results(win, target.rank, || unsafe { accumulate(origin, target, op, win) })
 }
 
 /// `MPI_Rget_accumulate`.
@@ -397,37 +379,13 @@ pub unsafe fn rget_accumulate(
     origin_addr: *const c_void,
     origin_count: i64,
     origin_datatype: Handle<Datatype>,
-    result_addr: *mut c_void,
-    result_count: i64,
-    result_datatype: &Datatype,
-    target_rank: i32,
-    target_disp: i64,
-    target_count: i64,
-    target_datatype: &Datatype,
+    result: Origin<'_>,
+    target: TargetElements<'_>,
     op: &Op,
     win: &Win,
 ) -> Result<Handle<Request>> {
-    let remote = Remote {
-        rank: target_rank,
-        disp: target_disp,
-        count: target_count,
-        datatype: target_datatype,
-    };
     // SAFETY: the caller's promise.
-    over_with_results(win, remote, access_of(op), || unsafe {
-        get_accumulate(
-            origin_addr,
-            origin_count,
-            origin_datatype,
-            result_addr,
-            result_count,
-            result_datatype,
-            target_rank,
-            target_disp,
-            target_count,
-            target_datatype,
-            op,
-            win,
-        )
+    request_with_results(win, target, access_of(op), || unsafe {
+        get_accumulate(origin_addr, origin_count, origin_datatype, result, target, op, win)
     })
 }

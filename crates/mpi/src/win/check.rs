@@ -13,9 +13,9 @@ use crate::handle::Object;
 use crate::ledger::{Given, loans, types};
 use crate::process::me;
 
-/// What all members of a window come together for.
+/// What a barrier of all members of a window is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Meeting {
+pub(super) enum BarrierRound {
     /// A fence, with its assertions.
     Fence(i32),
     /// The end of the window.
@@ -29,7 +29,7 @@ const ALIKE: i32 = MODE_NOPRECEDE | MODE_NOSUCCEED;
 const FREE: u32 = 1 << 30;
 const INNER: u32 = 1 << 29;
 
-impl Meeting {
+impl BarrierRound {
     fn word(self) -> u32 {
         match self {
             Self::Fence(assert) => (assert & ALIKE) as u32,
@@ -120,13 +120,13 @@ impl Win {
 }
 
 /// Say what we come for, before the others can see that we have come for the `turn`th time.
-pub(super) fn announce(win: &Win, turn: u32, meeting: Meeting) {
+pub(super) fn announce(win: &Win, turn: u32, round: BarrierRound) {
     if win.is_checked {
-        win.own.part.meeting(turn).store(meeting.word(), Ordering::Relaxed);
+        win.own.part.barrier_round(turn).store(round.word(), Ordering::Relaxed);
     }
 }
 
-/// Have all of this node come for the same? Nobody can be further ahead than by one meeting.
+/// Have all of this node come for the same? Nobody can be further ahead than by one round.
 ///
 /// # Errors
 /// They have not; all members on this node find the same. Those on other nodes do not hear of it (docs/unfinished.md).
@@ -136,7 +136,7 @@ pub(super) fn compare(win: &Win, turn: u32) -> Result<()> {
     }
     let mut words = (0..win.size).filter_map(|member| {
         let part = win.part(member)?;
-        Some((member, part.meeting(turn).load(Ordering::Relaxed)))
+        Some((member, part.barrier_round(turn).load(Ordering::Relaxed)))
     });
     let Some((first, word)) = words.next() else {
         return Ok(());

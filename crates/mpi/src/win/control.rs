@@ -51,7 +51,7 @@ const SEQUENCE: usize = 72;
 const ATTACHED: usize = 76;
 const DIRECTORY: usize = 80;
 const RECORD: usize = 88;
-const MEETINGS: usize = 96;
+const BARRIER_ROUNDS: usize = 96;
 const MET: usize = 104;
 const EXCLUSIVE: usize = 128;
 const WAITERS: usize = 136;
@@ -165,8 +165,8 @@ impl Part {
         self.long(RECORD)
     }
 
-    pub fn meeting(&self, turn: u32) -> &AtomicU32 {
-        self.word(MEETINGS + 4 * (turn as usize & 1))
+    pub fn barrier_round(&self, turn: u32) -> &AtomicU32 {
+        self.word(BARRIER_ROUNDS + 4 * (turn as usize & 1))
     }
 
     pub fn met(&self) -> &AtomicU32 {

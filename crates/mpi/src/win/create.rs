@@ -11,12 +11,12 @@ use std::sync::{Arc, Mutex, OnceLock};
 use isthmus_engine::rma::{self, Atomicity, Flow, RegionKey, Target};
 use isthmus_engine::{ProgressThread, heap};
 
-use super::check::Meeting;
+use super::check::BarrierRound;
 use super::control::{self, Own, Part, Plan, Seat, Seats};
 use super::epoch::{Epochs, Mode};
 use super::hints::Hints;
-use super::place::Places;
 use super::remote::Away;
+use super::target::Targets;
 use super::{Flavor, Memory, Win, record, remote};
 use crate::attribute::Attributes;
 use crate::check as mode;
@@ -317,7 +317,7 @@ fn make(comm: &Comm, flavor: Flavor, hints: Result<Hints>, brought: Result<Broug
         bytes: brought.bytes,
         unit: brought.unit,
         memory: brought.memory,
-        places: Places::new(size),
+        targets: Targets::new(size),
         attachments: (flavor == Flavor::Dynamic).then(Box::default),
         flow: Flow::new(),
         epochs: Epochs::new(size),
@@ -369,9 +369,9 @@ pub fn win_free(handle: Handle<Win>) -> Result<()> {
     let kept = win.end_loans(|_| true);
     // In any case the others wait for us.
     let flushed = win.flow.flush_all();
-    let met = win.meet(Meeting::Free);
-    let is_whole = met.is_ok();
-    liveness::forgive(met)?;
+    let done = win.barrier(BarrierRound::Free);
+    let is_whole = done.is_ok();
+    liveness::forgive(done)?;
     let mut lookers = 0;
     for part in (0..win.size).filter_map(|member| win.part(member)) {
         // SYNC: window-left

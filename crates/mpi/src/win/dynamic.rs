@@ -218,7 +218,7 @@ impl Win {
         datatype: &Datatype,
         count: i64,
     ) -> Result<(Arc<Target>, u64)> {
-        let (low, high) = reach(disp as u64, datatype, count);
+        let (low, high) = span(disp as u64, datatype, count);
         let holds = |target: &&Arc<Target>| {
             let base = i128::from(target.base());
             base <= low && high <= base + i128::from(target.length())
@@ -296,7 +296,7 @@ pub(super) fn read(part: &Part) -> Option<(u32, Vec<RegionKey>)> {
 }
 
 /// Addresses from the lowest of `count` elements at `address` to behind the highest.
-fn reach(address: u64, datatype: &Datatype, count: i64) -> (i128, i128) {
+fn span(address: u64, datatype: &Datatype, count: i64) -> (i128, i128) {
     let first = i128::from(address) + i128::from(datatype.true_lb());
     let last = i128::from(datatype.extent()) * i128::from((count - 1).max(0));
     (

@@ -6,7 +6,7 @@ use std::sync::atomic::{Ordering, fence};
 use isthmus_engine::{rma, wait_until};
 
 use super::Win;
-use super::check::{self, Meeting};
+use super::check::{self, BarrierRound};
 use super::epoch::Mode;
 use super::remote::Away;
 use crate::constants::{MODE_NOPRECEDE, MODE_NOPUT, MODE_NOSTORE, MODE_NOSUCCEED};
@@ -31,10 +31,10 @@ pub fn win_fence(assert: i32, win: &Win) -> Result<()> {
     // In any case the others wait for us.
     let published = win.flow.publish();
     let kept = win.end_loans(|_| true);
-    win.meet(Meeting::Fence(assert))?;
+    win.barrier(BarrierRound::Fence(assert))?;
     if win.is_checked {
         win.forget_others();
-        win.meet(Meeting::Inner)?;
+        win.barrier(BarrierRound::Inner)?;
     }
     win.epochs.set_mode(if assert & MODE_NOSUCCEED != 0 {
         Mode::None
@@ -63,16 +63,16 @@ pub(super) fn check_assert(assert: i32, known: i32) -> Result<()> {
 
 impl Win {
     /// Wait until all members have come here as often. Ends with an error if one has failed.
-    pub(super) fn meet(&self, meeting: Meeting) -> Result<()> {
+    pub(super) fn barrier(&self, round: BarrierRound) -> Result<()> {
         let own = self.own.part.fence();
         let turn = own.load(Ordering::Relaxed).wrapping_add(1);
-        check::announce(self, turn, meeting);
+        check::announce(self, turn, round);
         // SYNC: window-fence
         own.store(turn, Ordering::Release);
         if let Some(away) = &self.away {
             // The node's first member sees us, or is seen asleep.
             fence(Ordering::SeqCst);
-            self.meet_nodes(away, turn)?;
+            self.nodes_barrier(away, turn)?;
             return check::compare(self, turn);
         }
         let mut next = 0;
@@ -94,7 +94,7 @@ impl Win {
 
     /// Wait until all members of all nodes have come here as often. The leader of each node waits for its node; the leaders meet by
     /// dissemination (Hensgen, Finkel, Manber, 1988), in active messages; each then tells its node.
-    fn meet_nodes(&self, away: &Away, turn: u32) -> Result<()> {
+    fn nodes_barrier(&self, away: &Away, turn: u32) -> Result<()> {
         let leaders = &away.leaders;
         let lead = leaders[away.node];
         if lead != self.rank() {

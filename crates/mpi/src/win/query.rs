@@ -52,12 +52,12 @@ pub fn win_shared_query(win: &Win, rank: i32) -> Result<(i64, i64, *mut c_void)>
         }
         rank => win.member("rank", rank)?,
     };
-    let place = win.place(member)?;
-    Ok(match place.target.mapped() {
+    let memory = win.target_memory(member)?;
+    Ok(match memory.target.mapped() {
         // As MPICH answers for a rank that brought nothing.
-        Some(_) if place.target.length() == 0 => (0, place.unit, std::ptr::null_mut()),
-        Some(base) => (place.target.length() as i64, place.unit, base.as_ptr().cast()),
+        Some(_) if memory.target.length() == 0 => (0, memory.unit, std::ptr::null_mut()),
+        Some(base) => (memory.target.length() as i64, memory.unit, base.as_ptr().cast()),
         None if member == win.rank() => (win.bytes, win.unit, win.base.cast()),
-        None => (0, place.unit, std::ptr::null_mut()),
+        None => (0, memory.unit, std::ptr::null_mut()),
     })
 }

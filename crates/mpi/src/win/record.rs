@@ -15,7 +15,7 @@ use isthmus_engine::backoff::ShortWait;
 use isthmus_engine::enter;
 use isthmus_engine::rma;
 
-use super::access::Remote;
+use super::access::TargetElements;
 use super::{Flavor, Win};
 use crate::datatype::Datatype;
 use crate::error::Result;
@@ -158,19 +158,19 @@ impl Win {
     /// # Errors
     /// It conflicts with one of them: what comes of both is undefined (MPI-5.0 §12.7.1).
     #[inline]
-    pub(super) fn record(&self, target: usize, remote: Remote<'_>, access: Access) -> Result<()> {
+    pub(super) fn record(&self, target: usize, elements: TargetElements<'_>, access: Access) -> Result<()> {
         if self.is_checked {
-            return self.record_slowly(target, remote, access);
+            return self.record_slowly(target, elements, access);
         }
         Ok(())
     }
 
     #[cold]
-    fn record_slowly(&self, target: usize, remote: Remote<'_>, access: Access) -> Result<()> {
-        let Some(pieces) = self.accessed(target, remote) else {
+    fn record_slowly(&self, target: usize, elements: TargetElements<'_>, access: Access) -> Result<()> {
+        let Some(pieces) = self.accessed(target, elements) else {
             return Ok(());
         };
-        let deed = Deed::new(access, remote.datatype);
+        let deed = Deed::new(access, elements.datatype);
         let Some(list) = self.list(target) else { return Ok(()) };
         let mut count = list.count();
         for &(from, to) in &pieces {
@@ -207,16 +207,16 @@ impl Win {
     }
 
     /// The bytes of an access; `None`: it is not compared, or outside the window, which is refused elsewhere.
-    fn accessed(&self, target: usize, remote: Remote<'_>) -> Option<List> {
+    fn accessed(&self, target: usize, elements: TargetElements<'_>) -> Option<List> {
         let unit = match self.flavor {
             Flavor::Dynamic => 1,
             _ => self.unit(target),
         };
-        let base = u64::try_from(remote.disp.checked_mul(unit)?).ok()?;
-        let pieces = remote.datatype.with_places(base, remote.count, pieces_of)?;
+        let base = u64::try_from(elements.disp.checked_mul(unit)?).ok()?;
+        let pieces = elements.datatype.with_places(base, elements.count, pieces_of)?;
         let is_inside = match self.flavor {
             Flavor::Dynamic => self
-                .attached_at(target, remote.disp, remote.datatype, remote.count)
+                .attached_at(target, elements.disp, elements.datatype, elements.count)
                 .is_ok(),
             _ => pieces.iter().all(|&(_, end)| end <= self.key(target).length()),
         };
@@ -225,11 +225,11 @@ impl Win {
 
     /// An operation of the calling process is over: its results are there (MPI-5.0 §12.3.5). Others on the same bytes stay.
     #[cold]
-    pub(super) fn forget_done(&self, target: usize, remote: Remote<'_>, access: Access) {
-        let Some(pieces) = self.accessed(target, remote) else {
+    pub(super) fn forget_done(&self, target: usize, elements: TargetElements<'_>, access: Access) {
+        let Some(pieces) = self.accessed(target, elements) else {
             return;
         };
-        let deed = Deed::new(access, remote.datatype).word();
+        let deed = Deed::new(access, elements.datatype).word();
         let Some(list) = self.list(target) else { return };
         for (from, to) in pieces {
             let count = list.count();

@@ -214,7 +214,7 @@ impl Machine {
             cpus: self.cpus.len() as u32,
             wake: Some(Duration::from_micros(WAKE.into())),
             spin: Duration::ZERO,
-            patience: Duration::from_micros(if self.now < self.lost_until { 0 } else { 1000 }),
+            yield_for: Duration::from_micros(if self.now < self.lost_until { 0 } else { 1000 }),
             beside_others: (1..self.cpus.len()).contains(&self.loops()),
         };
         for _ in 0..LOOKS_PER_STEP {

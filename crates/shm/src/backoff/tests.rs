@@ -1,6 +1,6 @@
 use super::*;
 
-const PATIENCE: Duration = Duration::from_micros(1000);
+const YIELD_FOR: Duration = Duration::from_micros(1000);
 
 fn facts(ranks: u32, cpus: u32, wake_us: Option<u64>) -> Facts {
     Facts {
@@ -8,7 +8,7 @@ fn facts(ranks: u32, cpus: u32, wake_us: Option<u64>) -> Facts {
         cpus,
         wake: wake_us.map(Duration::from_micros),
         spin: Duration::ZERO,
-        patience: PATIENCE,
+        yield_for: YIELD_FOR,
         beside_others: false,
     }
 }
@@ -45,7 +45,7 @@ fn a_rank_that_shares_its_cpu_with_many_sleeps_later() {
     let after = |ranks, cpus| Limits::of(facts(ranks, cpus, None)).sleep_after;
     assert_eq!(
         [after(2, 2), after(3, 2), after(4, 2), after(64, 2), after(64, 64)],
-        [PATIENCE, PATIENCE * 2, PATIENCE * 2, PATIENCE * 32, PATIENCE]
+        [YIELD_FOR, YIELD_FOR * 2, YIELD_FOR * 2, YIELD_FOR * 32, YIELD_FOR]
     );
 }
 
@@ -55,9 +55,9 @@ fn a_rank_beside_other_processes_spins_longer_before_it_sleeps() {
         beside_others: true,
         ..facts(ranks, 2, None)
     };
-    assert_eq!(Limits::of(beside(2)).sleep_after, PATIENCE * BESIDE_OTHERS.count());
+    assert_eq!(Limits::of(beside(2)).sleep_after, YIELD_FOR * BESIDE_OTHERS.count());
     let shared = Limits::of(beside(4)).sleep_after;
-    assert_eq!(shared, PATIENCE * 2, "one that shares its CPU leaves it to ranks");
+    assert_eq!(shared, YIELD_FOR * 2, "one that shares its CPU leaves it to ranks");
 }
 
 /// A wait with a clock of its own.
@@ -122,21 +122,21 @@ fn a_rank_that_shares_a_cpu_yields_soon_and_later_if_the_awaited_ranks_have_one(
 #[test]
 fn a_rank_that_was_woken_for_something_else_does_not_sleep_at_once() {
     let mut wait = Wait::default();
-    wait.until_sleep(true, PATIENCE);
+    wait.until_sleep(true, YIELD_FOR);
     assert_eq!(wait.idle(true, Turn::Away), Next::Sleep, "nothing has woken it");
     wait.backoff.on_wake();
     assert_eq!(wait.idle(true, Turn::Away), Next::Yield);
-    wait.now += PATIENCE;
+    wait.now += YIELD_FOR;
     assert_eq!(wait.idle(true, Turn::Away), Next::Sleep);
     (1..WAKES.count()).for_each(|_| wait.backoff.on_wake());
-    wait.until_sleep(true, PATIENCE);
+    wait.until_sleep(true, YIELD_FOR);
     wait.backoff.on_wake();
     assert_eq!(wait.idle(true, Turn::Away), Next::Sleep, "it was woken too often");
 }
 
 #[test]
 fn a_rank_that_shares_a_cpu_yields_and_sleeps_in_the_end() {
-    let (yields, comparisons) = Wait::default().until_sleep(true, PATIENCE / 10);
+    let (yields, comparisons) = Wait::default().until_sleep(true, YIELD_FOR / 10);
     assert!(yields > 10 && comparisons == 0, "{yields} {comparisons}");
 }
 
@@ -190,7 +190,7 @@ fn a_rank_that_looks_at_the_network_sleeps_in_time_however_long_a_look_takes() {
             // Another process has the CPU for so long.
             Next::Yield => {
                 yields += 1;
-                wait.now += PATIENCE / 4;
+                wait.now += YIELD_FOR / 4;
             }
             Next::Sleep => break,
             _ => {}

@@ -3,10 +3,10 @@
 use super::claim::{Claim, Counts, Expects, Of, Otherwise, Shown, by};
 use super::mechanisms::{
     CHOSEN, CMA_BOTH, CMA_PAIRWISE, CMA_READ, CMA_WRITE, DIRECT, KMOD, KMOD_PAIRWISE, LOOPBACK, LOOPBACK_ALWAYS, Nas,
-    RING, RING_PAIRWISE, STAGED, and_module, by_way, nas, nas_rows,
+    RING, RING_PAIRWISE, STAGED, and_module, by_variant, nas, nas_rows,
 };
 use super::{Figure, Paper, Shape};
-use crate::bench::experiment::{Experiment, Way};
+use crate::bench::experiment::{Experiment, Variant};
 use crate::bench::quantity::Quantity;
 
 const US: Quantity = Quantity::Cost("us");
@@ -25,7 +25,7 @@ const SOCKETS: &str = "one run has one placement of ranks, and this machine may 
 
 /// Figures 2 to 11 and Table 1.
 pub fn paper(asked: Nas) -> Paper {
-    let ways = and_module(&[RING, LOOPBACK, CMA_READ, CHOSEN], KMOD);
+    let variants = and_module(&[RING, LOOPBACK, CMA_READ, CHOSEN], KMOD);
     let short = and_module(&[RING, LOOPBACK_ALWAYS, CMA_READ, CHOSEN], KMOD);
     Paper {
         name: "cma",
@@ -97,7 +97,7 @@ pub fn paper(asked: Nas) -> Paper {
             ),
             figure(
                 "Figure 4: time of ping-pong up to 8 KiB",
-                by_way("cma-4", "pingpong", US, &short, (2, "", "8,1K,2K,4K,8K")),
+                by_variant("cma-4", "pingpong", US, &short, (2, "", "8,1K,2K,4K,8K")),
                 "ring",
                 vec![Claim {
                     says: "LiMIC is slower than CMA by 0.11 us",
@@ -111,7 +111,7 @@ pub fn paper(asked: Nas) -> Paper {
             ),
             figure(
                 "Figure 5: throughput of ping-pong, medium messages",
-                throughput("cma-5", &ways, "", "8K,16K,32K,64K"),
+                throughput("cma-5", &variants, "", "8K,16K,32K,64K"),
                 "ring",
                 vec![
                     Claim {
@@ -147,7 +147,7 @@ pub fn paper(asked: Nas) -> Paper {
             ),
             figure(
                 "Figure 6: throughput of ping-pong, large messages",
-                throughput("cma-6", &ways, "", "128K,256K,512K,1M,2M,4M"),
+                throughput("cma-6", &variants, "", "128K,256K,512K,1M,2M,4M"),
                 "ring",
                 vec![
                     Claim {
@@ -183,7 +183,7 @@ pub fn paper(asked: Nas) -> Paper {
             ),
             figure(
                 "The same with buffers that are rewritten and read each round",
-                throughput("cma-6-real", &ways, "--real", "32K,128K,512K,1M,4M"),
+                throughput("cma-6-real", &variants, "--real", "32K,128K,512K,1M,4M"),
                 "ring",
                 vec![],
             ),
@@ -194,7 +194,7 @@ pub fn paper(asked: Nas) -> Paper {
                 ),
                 ..figure(
                     "Figures 7 and 8: throughput of ping-pong between two sockets",
-                    throughput("cma-7", &ways, "", "8K"),
+                    throughput("cma-7", &variants, "", "8K"),
                     "ring",
                     vec![
                         Claim {
@@ -252,7 +252,7 @@ pub fn paper(asked: Nas) -> Paper {
                 }],
             ),
             Figure {
-                experiments: vec![by_way(
+                experiments: vec![by_variant(
                     "cma-alltoall",
                     "collectives",
                     US,
@@ -372,8 +372,8 @@ fn nas_claim(says: &'static str, value: &'static str, quote: &'static str, kerne
     }
 }
 
-fn throughput(name: &str, ways: &[Way], option: &str, sizes: &str) -> Experiment {
-    by_way(name, "pingpong", Quantity::Bandwidth, ways, (2, option, sizes))
+fn throughput(name: &str, variants: &[Variant], option: &str, sizes: &str) -> Experiment {
+    by_variant(name, "pingpong", Quantity::Bandwidth, variants, (2, option, sizes))
 }
 
 fn figure(title: &'static str, experiment: Experiment, baseline: &'static str, claims: Vec<Claim>) -> Figure {
@@ -396,7 +396,7 @@ fn collective_sizes() -> &'static str {
 }
 
 fn collective(title: &'static str, name: &str, claims: Vec<Claim>) -> Figure {
-    let experiment = by_way(
+    let experiment = by_variant(
         &format!("cma-{name}"),
         "collectives",
         US,

@@ -2,7 +2,7 @@
 
 use super::claim::{Claim, Counts, Expects, Of, Otherwise, Shown, by};
 use super::mechanisms::{
-    HUGE_PAGES, LIMIC_ENHANCED, LIMIC_HUGE_PAGES, LIMIC_SMALL_PAGES, SMALL_PAGES, by_way, has_module,
+    HUGE_PAGES, LIMIC_ENHANCED, LIMIC_HUGE_PAGES, LIMIC_SMALL_PAGES, SMALL_PAGES, by_variant, has_module,
 };
 use super::{Figure, Paper, Shape};
 use crate::bench::catalogue::by_size;
@@ -23,9 +23,9 @@ const ALL: (u64, u64) = (0, u64::MAX);
 
 /// Bandwidth, latency, all-to-all, and the parts of a copy.
 pub fn paper() -> Paper {
-    let mut ways = vec![SMALL_PAGES, HUGE_PAGES];
+    let mut variants = vec![SMALL_PAGES, HUGE_PAGES];
     if has_module() {
-        ways.extend([LIMIC_SMALL_PAGES, LIMIC_HUGE_PAGES, LIMIC_ENHANCED]);
+        variants.extend([LIMIC_SMALL_PAGES, LIMIC_HUGE_PAGES, LIMIC_ENHANCED]);
     }
     let us = Quantity::Cost("us");
     Paper {
@@ -38,11 +38,11 @@ pub fn paper() -> Paper {
         figures: vec![
             figure(
                 "Bandwidth",
-                by_way(
+                by_variant(
                     "limic-bandwidth",
                     "bandwidth",
                     Quantity::Bandwidth,
-                    &ways,
+                    &variants,
                     (2, "", "64K,256K,1M,4M"),
                 ),
                 Shape::Linear,
@@ -96,7 +96,13 @@ pub fn paper() -> Paper {
             ),
             figure(
                 "Latency",
-                by_way("limic-latency", "pingpong", us, &ways, (2, "", "64K,256K,1M,4M,16M")),
+                by_variant(
+                    "limic-latency",
+                    "pingpong",
+                    us,
+                    &variants,
+                    (2, "", "64K,256K,1M,4M,16M"),
+                ),
                 Shape::Logarithmic,
                 vec![Claim {
                     says: "mapping each huge page once takes up to 14 % off the latency",
@@ -108,11 +114,11 @@ pub fn paper() -> Paper {
             ),
             figure(
                 "All-to-all on 4 ranks",
-                by_way(
+                by_variant(
                     "limic-alltoall",
                     "collectives",
                     us,
-                    &ways,
+                    &variants,
                     (4, "alltoall", "64K,256K,1M"),
                 ),
                 Shape::Logarithmic,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::bench::carried::Carried;
 use crate::bench::catalogue::by_size;
-use crate::bench::experiment::{Experiment, Groups, ISTHMUS, Rows, Run, Value, Way};
+use crate::bench::experiment::{Experiment, Groups, ISTHMUS, Rows, Run, Value, Variant};
 use crate::bench::npb;
 use crate::bench::quantity::Quantity;
 use crate::bench::size;
@@ -18,9 +18,9 @@ const LIMIT: u64 = 8192;
 const EAGER: (&str, &str) = ("ISTHMUS_EAGER_LIMIT", "8192");
 
 /// Of messages between two ranks, by a mechanism and its counter.
-const fn message(name: &'static str, environment: Environment, by: &'static [&'static str]) -> Way {
+const fn message(name: &'static str, environment: Environment, by: &'static [&'static str]) -> Variant {
     let carried = Carried { eager: LIMIT, by };
-    Way {
+    Variant {
         name,
         environment,
         carried,
@@ -28,54 +28,54 @@ const fn message(name: &'static str, environment: Environment, by: &'static [&'s
 }
 
 /// What Isthmus chooses.
-pub const CHOSEN: Way = Way {
+pub const CHOSEN: Variant = Variant {
     name: "chosen",
     environment: &[],
     carried: Carried::ANYHOW,
 };
 /// Two copies through shared memory.
-pub const RING: Way = message("ring", &[("ISTHMUS_MECHANISM", "ring"), EAGER], &["ring_bytes"]);
+pub const RING: Variant = message("ring", &[("ISTHMUS_MECHANISM", "ring"), EAGER], &["ring_bytes"]);
 /// The receiver reads.
-pub const CMA_READ: Way = message("cma_read", &[("ISTHMUS_MECHANISM", "cma_read"), EAGER], &["cma_bytes"]);
+pub const CMA_READ: Variant = message("cma_read", &[("ISTHMUS_MECHANISM", "cma_read"), EAGER], &["cma_bytes"]);
 /// The sender writes.
-pub const CMA_WRITE: Way = message(
+pub const CMA_WRITE: Variant = message(
     "cma_write",
     &[("ISTHMUS_MECHANISM", "cma_write"), EAGER],
     &["cma_bytes"],
 );
 /// Both, from the two ends.
-pub const CMA_BOTH: Way = message("cma_both", &[("ISTHMUS_MECHANISM", "cma_both"), EAGER], &["cma_bytes"]);
+pub const CMA_BOTH: Variant = message("cma_both", &[("ISTHMUS_MECHANISM", "cma_both"), EAGER], &["cma_bytes"]);
 /// Pages attached to a pipe.
-pub const VMSPLICE: Way = message(
+pub const VMSPLICE: Variant = message(
     "vmsplice",
     &[("ISTHMUS_MECHANISM", "vmsplice"), EAGER],
     &["vmsplice_bytes"],
 );
 /// Two copies through a pipe.
-pub const WRITEV: Way = message("writev", &[("ISTHMUS_MECHANISM", "writev"), EAGER], &["writev_bytes"]);
+pub const WRITEV: Variant = message("writev", &[("ISTHMUS_MECHANISM", "writev"), EAGER], &["writev_bytes"]);
 /// A socket of this host.
-pub const LOOPBACK: Way = message(
+pub const LOOPBACK: Variant = message(
     "loopback",
     &[("ISTHMUS_MECHANISM", "loopback"), EAGER],
     &["loopback_bytes"],
 );
 /// The kernel module.
-pub const KMOD: Way = message("kmod", &[("ISTHMUS_MECHANISM", "kmod"), EAGER], &["kmod_bytes"]);
+pub const KMOD: Variant = message("kmod", &[("ISTHMUS_MECHANISM", "kmod"), EAGER], &["kmod_bytes"]);
 
 /// The same by a thread of the kernel, which progress polls.
-pub const KMOD_THREAD: Way = message(
+pub const KMOD_THREAD: Variant = message(
     "kmod_thread",
     &[("ISTHMUS_MECHANISM", "kmod_thread"), EAGER],
     &["kmod_thread_bytes"],
 );
 /// The same by a DMA engine, or the channel that stands for one.
-pub const KMOD_DMA: Way = message(
+pub const KMOD_DMA: Variant = message(
     "kmod_dma",
     &[("ISTHMUS_MECHANISM", "kmod_dma"), EAGER],
     &["kmod_dma_bytes"],
 );
 /// [`LOOPBACK`] at every size: each message is announced, and goes through the socket.
-pub const LOOPBACK_ALWAYS: Way = Way {
+pub const LOOPBACK_ALWAYS: Variant = Variant {
     carried: Carried {
         eager: 0,
         by: &["loopback_bytes"],
@@ -99,9 +99,9 @@ const BY_MESSAGES: (&str, &str) = (
 const SHORT: u64 = 1024;
 const SHORT_EAGER: (&str, &str) = ("ISTHMUS_EAGER_LIMIT", "1024");
 
-const fn pairwise(name: &'static str, environment: Environment, by: &'static [&'static str]) -> Way {
+const fn pairwise(name: &'static str, environment: Environment, by: &'static [&'static str]) -> Variant {
     let carried = Carried { eager: SHORT, by };
-    Way {
+    Variant {
         name,
         environment,
         carried,
@@ -109,32 +109,32 @@ const fn pairwise(name: &'static str, environment: Environment, by: &'static [&'
 }
 
 /// [`RING`] in collectives by messages.
-pub const RING_PAIRWISE: Way = pairwise(
+pub const RING_PAIRWISE: Variant = pairwise(
     "ring",
     &[("ISTHMUS_MECHANISM", "ring"), SHORT_EAGER, BY_MESSAGES],
     &["ring_bytes"],
 );
 /// [`VMSPLICE`] in collectives by messages.
-pub const VMSPLICE_PAIRWISE: Way = pairwise(
+pub const VMSPLICE_PAIRWISE: Variant = pairwise(
     "vmsplice",
     &[("ISTHMUS_MECHANISM", "vmsplice"), SHORT_EAGER, BY_MESSAGES],
     &["vmsplice_bytes"],
 );
 /// [`CMA_READ`] in collectives by messages.
-pub const CMA_PAIRWISE: Way = pairwise(
+pub const CMA_PAIRWISE: Variant = pairwise(
     "cma_read",
     &[("ISTHMUS_MECHANISM", "cma_read"), SHORT_EAGER, BY_MESSAGES],
     &["cma_bytes"],
 );
 /// [`KMOD`] in collectives by messages.
-pub const KMOD_PAIRWISE: Way = pairwise(
+pub const KMOD_PAIRWISE: Variant = pairwise(
     "kmod",
     &[("ISTHMUS_MECHANISM", "kmod"), SHORT_EAGER, BY_MESSAGES],
     &["kmod_bytes"],
 );
 
 /// Rooted collectives through memory that all ranks map: a copy in and a copy out.
-pub const STAGED: Way = Way {
+pub const STAGED: Variant = Variant {
     name: "shared memory",
     environment: &[("ISTHMUS_COLLECTIVES", "scatter:shared?,gather:shared?")],
     carried: Carried {
@@ -143,7 +143,7 @@ pub const STAGED: Way = Way {
     },
 };
 /// The same with a single copy by the kernel: each rank reads at the root, or the root at each rank.
-pub const DIRECT: Way = Way {
+pub const DIRECT: Variant = Variant {
     name: "cma_read",
     environment: &[
         ("ISTHMUS_COLLECTIVES", "scatter:shared_direct?,gather:shared_direct?"),
@@ -163,31 +163,31 @@ const BY_MODULE: (&str, &str) = ("ISTHMUS_MECHANISM", "kmod");
 const SMALL_MAPPINGS: (&str, &str) = ("ISTHMUS_KMOD", "2");
 
 /// CMA with the program's memory in pages of 4 KiB.
-pub const SMALL_PAGES: Way = message(
+pub const SMALL_PAGES: Variant = message(
     "pages of 4 KiB",
     &[ON_SMALL_PAGES, BY_CMA, EAGER, BY_MESSAGES],
     &["cma_bytes"],
 );
 /// The same in huge pages, where it can be.
-pub const HUGE_PAGES: Way = message(
+pub const HUGE_PAGES: Variant = message(
     "huge pages",
     &[ON_HUGE_PAGES, BY_CMA, EAGER, BY_MESSAGES],
     &["cma_bytes"],
 );
 /// The module as LiMIC2 was, with the program's memory in pages of 4 KiB.
-pub const LIMIC_SMALL_PAGES: Way = message(
+pub const LIMIC_SMALL_PAGES: Variant = message(
     "LiMIC2, pages of 4 KiB",
     &[ON_SMALL_PAGES, BY_MODULE, SMALL_MAPPINGS, EAGER, BY_MESSAGES],
     &["kmod_bytes"],
 );
 /// The same in huge pages.
-pub const LIMIC_HUGE_PAGES: Way = message(
+pub const LIMIC_HUGE_PAGES: Variant = message(
     "LiMIC2, huge pages",
     &[ON_HUGE_PAGES, BY_MODULE, SMALL_MAPPINGS, EAGER, BY_MESSAGES],
     &["kmod_bytes"],
 );
 /// With a mapping for each huge page.
-pub const LIMIC_ENHANCED: Way = message(
+pub const LIMIC_ENHANCED: Variant = message(
     "enhanced LiMIC2, huge pages",
     &[ON_HUGE_PAGES, BY_MODULE, EAGER, BY_MESSAGES],
     &["kmod_bytes"],
@@ -200,16 +200,16 @@ pub fn has_module() -> bool {
 }
 
 /// These ways, and the kernel module where the machine has it.
-pub fn and_module(ways: &[Way], module: Way) -> Vec<Way> {
-    ways.iter().copied().chain(has_module().then_some(module)).collect()
+pub fn and_module(variants: &[Variant], module: Variant) -> Vec<Variant> {
+    variants.iter().copied().chain(has_module().then_some(module)).collect()
 }
 
 /// One program by each of these ways. `kind` is put before the sizes where the program does several things.
-pub fn by_way(
+pub fn by_variant(
     name: &str,
     program: &'static str,
     quantity: Quantity,
-    ways: &[Way],
+    variants: &[Variant],
     (ranks, kind, sizes): (u32, &str, &str),
 ) -> Experiment {
     let prefix = if kind.is_empty() || kind.starts_with("--") {
@@ -224,7 +224,7 @@ pub fn by_way(
         .collect();
     Experiment {
         quantity,
-        runs: ways
+        runs: variants
             .iter()
             .map(|_| Run {
                 ranks,
@@ -235,12 +235,12 @@ pub fn by_way(
         groups: Groups {
             heading: "mechanism",
             field: "",
-            names: ways.iter().map(|way| way.name.to_owned()).collect(),
+            names: variants.iter().map(|variant| variant.name.to_owned()).collect(),
         },
         seconds: 1.0,
         launches: 3,
         model: Some(ISTHMUS),
-        ways: ways.to_vec(),
+        variants: variants.to_vec(),
         ..by_size(name, program, program)
     }
 }
@@ -265,7 +265,7 @@ pub const fn nas_rows(kernel: usize) -> (u64, u64) {
 const LONG: Duration = Duration::from_secs(900);
 
 /// Kernels of NAS, of class W on: four of our own (bench/nas.c) up to class A, or all of the original up to what time and memory allow.
-pub fn nas(name: &str, ways: &[Way], usual_ranks: u32, nas: Nas) -> Experiment {
+pub fn nas(name: &str, variants: &[Variant], usual_ranks: u32, nas: Nas) -> Experiment {
     let ranks = nas.ranks.unwrap_or(usual_ranks);
     let has_memory = isthmus_os::memory::available() > 12 << 30;
     let (program, kernels, classes) = match (nas.is_original, nas.is_timed) {
@@ -296,7 +296,7 @@ pub fn nas(name: &str, ways: &[Way], usual_ranks: u32, nas: Nas) -> Experiment {
         value: Value::Field("ms"),
         silence_limit: LONG,
         ..of_cells(
-            by_way(name, program, Quantity::Cost("ms"), ways, (ranks, "", "1")),
+            by_variant(name, program, Quantity::Cost("ms"), variants, (ranks, "", "1")),
             cells,
         )
     }
@@ -322,13 +322,13 @@ pub const SORTING: (u64, u64) = (2 << 32 | 2, 3 << 32);
 /// Lines that all ranks together miss in an operation, by a simulator (bench/misses.c), which sees copies in user space only.
 pub fn misses(name: &str, ranks: u32, cells: &str) -> Experiment {
     /// One copy in user space.
-    const SINGLE: Way = pairwise(
+    const SINGLE: Variant = pairwise(
         "single copy",
         &[("ISTHMUS_MECHANISM", "mapped"), SHORT_EAGER, BY_MESSAGES],
         &["mapped_bytes"],
     );
     /// A copy that the simulator does not see.
-    const ENGINE: Way = Way {
+    const ENGINE: Variant = Variant {
         name: "copy engine",
         ..CMA_PAIRWISE
     };
@@ -338,15 +338,15 @@ pub fn misses(name: &str, ranks: u32, cells: &str) -> Experiment {
 }
 
 /// The same by the processor's counters, which see what the kernel copies, too.
-pub fn hardware_misses(name: &str, ways: &[Way], ranks: u32, cells: &str) -> Experiment {
-    let mut experiment = misses_by(name, ways, ranks, cells);
+pub fn hardware_misses(name: &str, variants: &[Variant], ranks: u32, cells: &str) -> Experiment {
+    let mut experiment = misses_by(name, variants, ranks, cells);
     for run in &mut experiment.runs {
         run.options.push("--hardware".to_owned());
     }
     experiment
 }
 
-fn misses_by(name: &str, ways: &[Way], ranks: u32, cells: &str) -> Experiment {
+fn misses_by(name: &str, variants: &[Variant], ranks: u32, cells: &str) -> Experiment {
     let cells = cells.split(',').map(str::to_owned).collect();
     Experiment {
         title: "lines missed in the last-level cache per operation (IS: ten iterations), by all ranks".to_owned(),
@@ -366,7 +366,7 @@ fn misses_by(name: &str, ways: &[Way], ranks: u32, cells: &str) -> Experiment {
         launches: 1,
         silence_limit: LONG,
         ..of_cells(
-            by_way(name, "misses", Quantity::Cost("lines"), ways, (ranks, "", "1")),
+            by_variant(name, "misses", Quantity::Cost("lines"), variants, (ranks, "", "1")),
             cells,
         )
     }

@@ -4,7 +4,7 @@ use super::claim::{Claim, Compared, Counts, Expects, Of, Otherwise, Shown, by};
 use super::cma::missing_of_nas;
 use super::mechanisms::{
     CHOSEN, CMA_PAIRWISE, CMA_READ, KMOD, KMOD_DMA, KMOD_PAIRWISE, KMOD_THREAD, Nas, RING, RING_PAIRWISE, SORTING,
-    VMSPLICE, VMSPLICE_PAIRWISE, WRITEV, and_module, by_way, hardware_misses, has_module, misses, misses_row, nas,
+    VMSPLICE, VMSPLICE_PAIRWISE, WRITEV, and_module, by_variant, hardware_misses, has_module, misses, misses_row, nas,
     nas_of, nas_rows,
 };
 use super::{Figure, Paper, Shape};
@@ -34,12 +34,12 @@ const DMA: &str = "no copy engine (I/OAT, DSA)";
 
 /// Figures 3 to 7 and the tables.
 pub fn paper(asked: Nas) -> Paper {
-    let pingpong = |name, option, ways: &[_]| {
-        by_way(
+    let pingpong = |name, option, variants: &[_]| {
+        by_variant(
             name,
             "pingpong",
             Quantity::Bandwidth,
-            ways,
+            variants,
             (2, option, "64K,128K,256K,512K,1M,2M,4M"),
         )
     };
@@ -214,7 +214,7 @@ pub fn paper(asked: Nas) -> Paper {
                         shown: Shown::Not(DMA),
                     },
                 ],
-                experiments: vec![by_way(
+                experiments: vec![by_variant(
                     "nemesis-7",
                     "collectives",
                     Quantity::Aggregate(RANKS * (RANKS - 1)),

@@ -132,13 +132,13 @@ fn verdicts(made: &Made) -> String {
 }
 
 /// A line of a plot: a group of one experiment.
-struct Way<'a> {
+struct Curve<'a> {
     name: &'a str,
     table: &'a Table<'a>,
     group: usize,
 }
 
-impl Way<'_> {
+impl Curve<'_> {
     fn cells(&self) -> Vec<Cell> {
         let cells = self.table.cells().into_iter();
         cells.filter(|cell| cell.group == self.group).collect()
@@ -179,19 +179,19 @@ impl Way<'_> {
 /// `before`: the figure that lacks the same, above this one.
 fn section(figure: &Figure, measured: &Measured, price: Option<f64>, before: Option<&Figure>) -> Result<String> {
     let mut text = format!("<section><h2>{}</h2>", escaped(figure.title));
-    let ways: Vec<Way> = measured
+    let curves: Vec<Curve> = measured
         .tables
         .iter()
         .flat_map(|table| {
             let names = table.experiment().groups.names.iter().enumerate();
-            names.map(move |(group, name)| Way { name, table, group })
+            names.map(move |(group, name)| Curve { name, table, group })
         })
         .collect();
-    if !ways.is_empty() {
+    if !curves.is_empty() {
         text += &match figure.shape {
-            Shape::Table => rows(figure, &ways),
-            Shape::Linear => plots(figure, &ways, Scale::Linear)?,
-            Shape::Logarithmic => plots(figure, &ways, Scale::Logarithmic)?,
+            Shape::Table => rows(figure, &curves),
+            Shape::Linear => plots(figure, &curves, Scale::Linear)?,
+            Shape::Logarithmic => plots(figure, &curves, Scale::Logarithmic)?,
         };
     }
     text += &words(figure);
@@ -216,7 +216,7 @@ fn section(figure: &Figure, measured: &Measured, price: Option<f64>, before: Opt
             escaped(&format!("{of}{here}{verdict}."))
         );
     }
-    for sentence in seen(figure, &ways) {
+    for sentence in seen(figure, &curves) {
         let _ = write!(text, "<p><strong>All sizes:</strong> {}</p>", escaped(&sentence));
     }
     for hole in measured.tables.iter().flat_map(|table| table.holes()) {
@@ -312,9 +312,9 @@ fn on_ranks(experiment: &Experiment) -> String {
 }
 
 /// The libraries of a figure, ours first.
-fn libraries(ways: &[Way]) -> Vec<Library> {
+fn libraries(curves: &[Curve]) -> Vec<Library> {
     let mut names = Vec::new();
-    for column in ways.iter().flat_map(|way| way.table.columns()) {
+    for column in curves.iter().flat_map(|curve| curve.table.columns()) {
         if !names.contains(&column.library) {
             names.push(column.library);
         }
@@ -323,29 +323,29 @@ fn libraries(ways: &[Way]) -> Vec<Library> {
 }
 
 /// A row for each row of the experiments, a column for each line, with the gain against the baseline.
-fn rows(figure: &Figure, ways: &[Way]) -> String {
-    let Some(first) = ways.first() else {
+fn rows(figure: &Figure, curves: &[Curve]) -> String {
+    let Some(first) = curves.first() else {
         return String::new();
     };
     let experiment = first.table.experiment();
     let (quantity, library) = (experiment.quantity, Library::Isthmus);
-    let base = ways
+    let base = curves
         .iter()
-        .find(|way| way.name == figure.baseline)
-        .map(|way| way.points(library));
-    let mut at: Vec<u64> = ways.iter().flat_map(Way::cells).map(|cell| cell.at).collect();
+        .find(|curve| curve.name == figure.baseline)
+        .map(|curve| curve.points(library));
+    let mut at: Vec<u64> = curves.iter().flat_map(Curve::cells).map(|cell| cell.at).collect();
     at.sort_unstable();
     at.dedup();
     let mut text = format!(
         "<table class=\"overview\"><thead><tr><th>{}</th>",
         escaped(&format!("{}{}", experiment.rows.heading, on_ranks(experiment)))
     );
-    for way in ways {
+    for curve in curves {
         let _ = write!(
             text,
             "<th class=\"number\"><i style=\"background:{}\"></i> {}, {}</th>",
-            css(colour(way.name)),
-            escaped(way.name),
+            css(colour(curve.name)),
+            escaped(curve.name),
             quantity.unit()
         );
     }
@@ -353,12 +353,12 @@ fn rows(figure: &Figure, ways: &[Way]) -> String {
     for row in at {
         let _ = write!(text, "<tr><td>{}</td>", escaped(&(experiment.rows.label)(row)));
         let find = |points: &[(u64, f64)]| points.iter().find(|point| point.0 == row).map(|point| point.1);
-        for way in ways {
-            let value = find(&way.points(library));
+        for curve in curves {
+            let value = find(&curve.points(library));
             let shown = value.map_or("-".to_owned(), |value| quantity.text(value));
             let gain = value
                 .zip(base.as_deref().and_then(find))
-                .filter(|_| way.name != figure.baseline)
+                .filter(|_| curve.name != figure.baseline)
                 .map(|(value, base)| format!(" <small>{}</small>", gain(quantity.speed_up(value, base))));
             let _ = write!(text, "<td class=\"number\">{shown}{}</td>", gain.unwrap_or_default());
         }
@@ -377,14 +377,14 @@ fn gain(factor: f64) -> String {
 }
 
 /// A plot for each library, all with the same lines; what would be the paper's factor is dashed, in the colour of the line that it is a multiple of.
-fn plots(figure: &Figure, ways: &[Way], scale: Scale) -> Result<String> {
+fn plots(figure: &Figure, curves: &[Curve], scale: Scale) -> Result<String> {
     let mut text = "<p class=\"legend\">".to_owned();
-    for way in ways {
+    for curve in curves {
         let _ = write!(
             text,
             "<span><i style=\"background:{}\"></i> {}</span>",
-            css(colour(way.name)),
-            escaped(way.name)
+            css(colour(curve.name)),
+            escaped(curve.name)
         );
     }
     for (line, with, _, factor) in figure.claims.iter().filter_map(|claim| paper_factor(&claim.shown)) {
@@ -398,12 +398,12 @@ fn plots(figure: &Figure, ways: &[Way], scale: Scale) -> Result<String> {
         );
     }
     text += "</p><div class=\"plots\">";
-    let libraries = libraries(ways);
+    let libraries = libraries(curves);
     for &library in &libraries {
-        let mut lines: Vec<Line> = ways.iter().map(|way| way.line(library)).collect();
+        let mut lines: Vec<Line> = curves.iter().map(|curve| curve.line(library)).collect();
         lines.extend(figure.claims.iter().filter_map(|claim| {
             let (_, with, rows, factor) = paper_factor(&claim.shown)?;
-            let with = ways.iter().find(|way| way.name == with)?;
+            let with = curves.iter().find(|curve| curve.name == with)?;
             let quantity = with.table.experiment().quantity;
             let points = with
                 .points(library)
@@ -430,7 +430,7 @@ fn plots(figure: &Figure, ways: &[Way], scale: Scale) -> Result<String> {
             .collect();
         rows.sort_unstable();
         rows.dedup();
-        let experiment = ways[0].table.experiment();
+        let experiment = curves[0].table.experiment();
         let caption = match libraries.len() {
             1 => String::new(),
             _ => format!("<figcaption>{library}</figcaption>"),
@@ -494,18 +494,24 @@ fn colour(name: &str) -> RGBColor {
 }
 
 /// What the numbers say of all sizes: how each line compares with the figure's baseline, library by library; and ours with the best of the others.
-fn seen(figure: &Figure, ways: &[Way]) -> Vec<String> {
+fn seen(figure: &Figure, curves: &[Curve]) -> Vec<String> {
     let mut sentences = Vec::new();
-    let Some(baseline) = ways.iter().find(|way| way.name == figure.baseline) else {
+    let Some(baseline) = curves.iter().find(|curve| curve.name == figure.baseline) else {
         return sentences;
     };
-    let libraries = libraries(ways);
+    let libraries = libraries(curves);
     for &library in &libraries {
         let base = baseline.points(library);
-        let factors: Vec<String> = ways
+        let factors: Vec<String> = curves
             .iter()
-            .filter(|way| way.name != figure.baseline)
-            .filter_map(|way| Some(format!("{} {}", way.name, compared(way, &way.points(library), &base)?)))
+            .filter(|curve| curve.name != figure.baseline)
+            .filter_map(|curve| {
+                Some(format!(
+                    "{} {}",
+                    curve.name,
+                    compared(curve, &curve.points(library), &base)?
+                ))
+            })
             .collect();
         if !factors.is_empty() {
             sentences.push(format!(
@@ -518,13 +524,13 @@ fn seen(figure: &Figure, ways: &[Way]) -> Vec<String> {
     if let [ours, peers @ ..] = libraries.as_slice()
         && !peers.is_empty()
     {
-        let beside: Vec<String> = ways
+        let beside: Vec<String> = curves
             .iter()
-            .filter_map(|way| {
+            .filter_map(|curve| {
                 Some(format!(
                     "{} {}",
-                    way.name,
-                    compared(way, &way.points(*ours), &best_of(way, peers))?
+                    curve.name,
+                    compared(curve, &curve.points(*ours), &best_of(curve, peers))?
                 ))
             })
             .collect();
@@ -539,10 +545,10 @@ fn seen(figure: &Figure, ways: &[Way]) -> Vec<String> {
 }
 
 /// The best number of any of these libraries, by row.
-fn best_of(way: &Way, libraries: &[Library]) -> Vec<(u64, f64)> {
-    let quantity = way.table.experiment().quantity;
+fn best_of(curve: &Curve, libraries: &[Library]) -> Vec<(u64, f64)> {
+    let quantity = curve.table.experiment().quantity;
     let mut best: Vec<(u64, f64)> = Vec::new();
-    for (row, value) in libraries.iter().flat_map(|library| way.points(*library)) {
+    for (row, value) in libraries.iter().flat_map(|library| curve.points(*library)) {
         match best.iter_mut().find(|point| point.0 == row) {
             Some(point) => point.1 = quantity.better(point.1, value),
             None => best.push((row, value)),
@@ -552,8 +558,8 @@ fn best_of(way: &Way, libraries: &[Library]) -> Vec<(u64, f64)> {
 }
 
 /// `1.7 (1.1 at 8 bytes to 2.4 at 1M)`: the geometric mean of the factors by which `these` are better, and the ends.
-fn compared(way: &Way, these: &[(u64, f64)], base: &[(u64, f64)]) -> Option<String> {
-    let experiment = way.table.experiment();
+fn compared(curve: &Curve, these: &[(u64, f64)], base: &[(u64, f64)]) -> Option<String> {
+    let experiment = curve.table.experiment();
     let factors: Vec<(u64, f64)> = these
         .iter()
         .filter_map(|(row, value)| {

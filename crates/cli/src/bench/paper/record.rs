@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{Made, Measured};
-use crate::bench::record::Entry;
+use crate::bench::record::TableRecord;
 use crate::bench::table::Table;
 
 /// All of it.
@@ -31,7 +31,7 @@ struct Figure<'a> {
     /// Whether its measurement began.
     is_measured: bool,
     claims: Vec<Claim>,
-    experiments: Vec<Entry<'a>>,
+    experiments: Vec<TableRecord<'a>>,
     /// Numbers that should be there: which, and why they are not.
     holes: Vec<(&'a str, &'a str)>,
     /// Experiments that failed, and why.
@@ -86,7 +86,7 @@ fn paper<'a>(made: &'a Made) -> Paper<'a> {
             title: figure.title,
             is_measured: measured.is_some(),
             claims: claims.collect(),
-            experiments: tables.iter().map(Entry::of).collect(),
+            experiments: tables.iter().map(TableRecord::of).collect(),
             holes: holes.map(|hole| (hole.place.as_str(), hole.why.as_str())).collect(),
             left_out: measured.map_or(&[], |measured| &measured.left_out),
             lacked: measured.map_or(&[], |measured| &measured.lacked),

@@ -393,10 +393,10 @@ pub fn paper() -> Paper {
 
 fn pingpong(shape: &'static str) -> Vec<Experiment> {
     let sizes = "8,128,1K,8K,32K,128K,512K,2M,8M";
-    let ways = |name: &str, ways: &[&str], model| experiment(name, shape, ways, sizes, PAIR, model);
+    let variants = |name: &str, variants: &[&str], model| experiment(name, shape, variants, sizes, PAIR, model);
     vec![
-        ways("pingpong", &["sendrecv", "put", "get"], None),
-        ways("pingpong-armci", &["armci-put", "armci-get"], Some(ARMCI)),
+        variants("pingpong", &["sendrecv", "put", "get"], None),
+        variants("pingpong-armci", &["armci-put", "armci-get"], Some(ARMCI)),
     ]
 }
 
@@ -449,28 +449,29 @@ const NAMESPACES: &str = "Machines of their own: nodes are network namespaces of
                           process is not root there are no numbers.";
 
 fn ring(shape: &'static str, processes: Processes) -> Vec<Experiment> {
-    let ways = |name: &str, ways: &[&str], model| experiment(name, shape, ways, RING_SIZES, processes, model);
+    let variants =
+        |name: &str, variants: &[&str], model| experiment(name, shape, variants, RING_SIZES, processes, model);
     vec![
-        ways("ring", &["sendrecv", "put", "get"], None),
-        ways("ring-armci", &["armci-put", "armci-get"], Some(ARMCI)),
+        variants("ring", &["sendrecv", "put", "get"], None),
+        variants("ring-armci", &["armci-put", "armci-get"], Some(ARMCI)),
     ]
 }
 
 /// The ring of sections, by Global Arrays too.
 fn with_arrays(shape: &'static str, processes: Processes) -> Vec<Experiment> {
     let mut all = ring(shape, processes);
-    let ways = ["ga-put", "ga-get"];
-    all.push(experiment("ring-ga", shape, &ways, RING_SIZES, processes, Some(GA)));
+    let variants = ["ga-put", "ga-get"];
+    all.push(experiment("ring-ga", shape, &variants, RING_SIZES, processes, Some(GA)));
     all
 }
 
 /// `GA_Update_ghosts` beside `MPI_Sendrecv` with datatypes.
 fn ghosts(title: &'static str, (dimensions, points): (&'static str, &str), processes: Processes) -> Figure {
-    let of = |way: &str, options: &[&str], model| Experiment {
+    let of = |variant: &str, options: &[&str], model| Experiment {
         groups: Groups {
             heading: "way",
             field: "way",
-            names: vec![way.to_owned()],
+            names: vec![variant.to_owned()],
         },
         rows: Rows {
             heading: "points",
@@ -488,7 +489,7 @@ fn ghosts(title: &'static str, (dimensions, points): (&'static str, &str), proce
         model,
         nodes: processes.nodes,
         ..by_size(
-            &format!("rma-ghosts{}-{dimensions}-{way}", processes.suffix),
+            &format!("rma-ghosts{}-{dimensions}-{variant}", processes.suffix),
             "update of ghost cells",
             "ga_ghosts",
         )
@@ -524,12 +525,12 @@ fn ghosts(title: &'static str, (dimensions, points): (&'static str, &str), proce
 fn experiment(
     name: &str,
     shape: &'static str,
-    ways: &[&str],
+    variants: &[&str],
     sizes: &str,
     processes: Processes,
     model: Option<Model>,
 ) -> Experiment {
-    let ways: Vec<String> = ways.iter().map(|way| (*way).to_owned()).collect();
+    let variants: Vec<String> = variants.iter().map(|variant| (*variant).to_owned()).collect();
     let mut options = vec!["--shape".to_owned(), shape.to_owned()];
     if processes.is_ring {
         options.push("--ring".to_owned());
@@ -552,13 +553,13 @@ fn experiment(
             // By size: where the time is used up all ways end at the same size.
             cells: sizes
                 .iter()
-                .flat_map(|size| ways.iter().map(move |way| format!("{way}:{size}")))
+                .flat_map(|size| variants.iter().map(move |variant| format!("{variant}:{size}")))
                 .collect(),
         }],
         groups: Groups {
             heading: "way",
             field: "way",
-            names: ways,
+            names: variants,
         },
         seconds: 4.0,
         launches: 3,
@@ -603,7 +604,7 @@ fn across_nodes(title: &'static str, claims: Vec<Claim>, (shape, processes): (&'
         false => ("pingpong", "8,128,1K,8K,32K,128K,512K,2M"),
         true => ("ring", "128,1K,8K,32K,128K,512K"),
     };
-    let of = |name: &str, ways: &[&str], model| experiment(name, shape, ways, sizes, processes, model);
+    let of = |name: &str, variants: &[&str], model| experiment(name, shape, variants, sizes, processes, model);
     Figure {
         title,
         claims,

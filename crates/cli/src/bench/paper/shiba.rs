@@ -1,15 +1,19 @@
 //! Mietke and others, SHIBA: MPICH2 with shared memory within nodes and InfiniBand between them (bench/exchange.c, collectives.c, wavefront.c).
 
 use super::claim::{Claim, Counts, Expects, Of, Otherwise, Shown, by};
-use super::mechanisms::by_way;
+use super::mechanisms::by_variant;
 use super::{Figure, Paper, Shape};
 use crate::bench::carried::Carried;
-use crate::bench::experiment::{Experiment, Rows, Way};
+use crate::bench::experiment::{Experiment, Rows, Variant};
 use crate::bench::quantity::Quantity;
 
 /// A line within a node; `eager`: the limit that it sets.
-const fn way(name: &'static str, environment: &'static [(&'static str, &'static str)], carried: Carried) -> Way {
-    Way {
+const fn variant(
+    name: &'static str,
+    environment: &'static [(&'static str, &'static str)],
+    carried: Carried,
+) -> Variant {
+    Variant {
         name,
         environment,
         carried,
@@ -32,26 +36,26 @@ const fn announced(eager: u64) -> Carried {
 /// Long messages within a node go through the ring in records, as they do there.
 const RING: (&str, &str) = ("ISTHMUS_MECHANISM", "ring");
 
-const SINGLE: Way = way("single", &[RING, ("ISTHMUS_READING", "single")], IN_RING);
-const CONTIGUOUS: Way = way("contiguous", &[RING, ("ISTHMUS_READING", "contiguous")], IN_RING);
-const PROGRESS_POST: Way = way("progress-post", &[RING, ("ISTHMUS_READING", "progress_post")], IN_RING);
-const IMMEDIATE: Way = way("immediate", &[RING, ("ISTHMUS_READING", "immediate")], IN_RING);
+const SINGLE: Variant = variant("single", &[RING, ("ISTHMUS_READING", "single")], IN_RING);
+const CONTIGUOUS: Variant = variant("contiguous", &[RING, ("ISTHMUS_READING", "contiguous")], IN_RING);
+const PROGRESS_POST: Variant = variant("progress-post", &[RING, ("ISTHMUS_READING", "progress_post")], IN_RING);
+const IMMEDIATE: Variant = variant("immediate", &[RING, ("ISTHMUS_READING", "immediate")], IN_RING);
 
-const SWITCH_8K: Way = way(
+const SWITCH_8K: Variant = variant(
     "rendezvous from 8 KiB on",
     &[("ISTHMUS_EAGER_LIMIT", "8192")],
     announced(8192),
 );
-const SWITCH_256K: Way = way(
+const SWITCH_256K: Variant = variant(
     "rendezvous from 256 KiB on",
     &[("ISTHMUS_EAGER_LIMIT", "262144")],
     announced(262_144),
 );
-const SWITCH_CHOSEN: Way = way("by cost", &[], Carried::ANYHOW);
+const SWITCH_CHOSEN: Variant = variant("by cost", &[], Carried::ANYHOW);
 
-const ADAPTIVE: Way = way("adaptive", &[("ISTHMUS_PROGRESS_ENGINE", "adaptive")], Carried::ANYHOW);
-const TOGGLE: Way = way("toggle", &[("ISTHMUS_PROGRESS_ENGINE", "toggle")], Carried::ANYHOW);
-const ALWAYS: Way = way("always", &[("ISTHMUS_PROGRESS_ENGINE", "always")], Carried::ANYHOW);
+const ADAPTIVE: Variant = variant("adaptive", &[("ISTHMUS_PROGRESS_ENGINE", "adaptive")], Carried::ANYHOW);
+const TOGGLE: Variant = variant("toggle", &[("ISTHMUS_PROGRESS_ENGINE", "toggle")], Carried::ANYHOW);
+const ALWAYS: Variant = variant("always", &[("ISTHMUS_PROGRESS_ENGINE", "always")], Carried::ANYHOW);
 
 const SIZES: &str = "8,512,4K,16K,64K,256K,512K,1M";
 
@@ -209,24 +213,24 @@ pub fn paper() -> Paper {
     }
 }
 
-const SWITCH_8K_NODE: Way = way("shared memory", &[("ISTHMUS_EAGER_LIMIT", "8192")], announced(8192));
-const SWITCH_8K_NETWORK: Way = way("network", &[("ISTHMUS_EAGER_LIMIT", "8192")], Carried::ANYHOW);
+const SWITCH_8K_NODE: Variant = variant("shared memory", &[("ISTHMUS_EAGER_LIMIT", "8192")], announced(8192));
+const SWITCH_8K_NETWORK: Variant = variant("network", &[("ISTHMUS_EAGER_LIMIT", "8192")], Carried::ANYHOW);
 
 /// Exchange of two ranks by `MPI_Sendrecv`.
-fn sendrecv(name: &str, ways: &[Way], nodes: u32) -> Experiment {
+fn sendrecv(name: &str, variants: &[Variant], nodes: u32) -> Experiment {
     Experiment {
         nodes,
-        ..by_way(name, "exchange", Quantity::Bandwidth, ways, (2, "", SIZES))
+        ..by_variant(name, "exchange", Quantity::Bandwidth, variants, (2, "", SIZES))
     }
 }
 
 const LU: &str = "NAS LU itself, whose licence keeps it out of here: a wavefront solver with its pattern of messages stands for it; more than 4 nodes; and the other \
                   MPI libraries of that time.";
-const APART: Way = way("4 nodes of 1 rank", &[], Carried::ANYHOW);
-const TOGETHER: Way = way("2 nodes of 2 ranks", &[], Carried::ANYHOW);
+const APART: Variant = variant("4 nodes of 1 rank", &[], Carried::ANYHOW);
+const TOGETHER: Variant = variant("2 nodes of 2 ranks", &[], Carried::ANYHOW);
 
 /// The wavefront solver on 4 ranks, on so many nodes.
-fn lu(name: &str, ways: &[Way], nodes: u32) -> Experiment {
+fn lu(name: &str, variants: &[Variant], nodes: u32) -> Experiment {
     Experiment {
         nodes,
         rows: Rows {
@@ -234,7 +238,7 @@ fn lu(name: &str, ways: &[Way], nodes: u32) -> Experiment {
             field: "size",
             label: |points| points.to_string(),
         },
-        ..by_way(name, "wavefront", Quantity::Cost("us"), ways, (4, "", "16,32,64"))
+        ..by_variant(name, "wavefront", Quantity::Cost("us"), variants, (4, "", "16,32,64"))
     }
 }
 
@@ -242,7 +246,7 @@ fn bcast(name: &str, links: &'static str) -> Experiment {
     Experiment {
         nodes: 2,
         links,
-        ..by_way(
+        ..by_variant(
             name,
             "collectives",
             Quantity::Cost("us"),

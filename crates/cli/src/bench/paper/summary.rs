@@ -54,7 +54,7 @@ pub fn markdown(all: &[Made], machine: &str) -> String {
         "# The papers, and what of them is here\n\n\
          Written by `isthmus bench --paper all --summary docs/papers.md`; the pages with plots are beside it. Measured on: {machine}.\n\n\
          A claim is *reproduced* if the finding is the paper's and of its number at least half the gain, as a logarithm, is there; *here* is in the paper's own \
-         way of counting. A line of a figure counts only if the library's counters say that 95 % of its bytes went the way that it is named after. The papers' \
+         variant of counting. A line of a figure counts only if the library's counters say that 95 % of its bytes went the variant that it is named after. The papers' \
          copies that were read have no page numbers: sections, figures and tables are named instead; the words are on the pages.\n"
     );
     for made in all {

@@ -157,7 +157,7 @@ impl Network {
         let Some(link) = self.links[peer as usize].as_mut() else {
             return false;
         };
-        let misses = if link.arrivals.misses() { frame::MISSES } else { 0 };
+        let misses = if link.arrivals.has_gap() { frame::MISSES } else { 0 };
         let has_records = length > frame::HEADER;
         let asks = if has_records && !link.replay.is_proved() || link.replay.asks() {
             frame::ASKS
@@ -226,7 +226,7 @@ impl Network {
                 return false;
             }
             fault::damage_address(&mut address);
-            match self.endpoint.reach(&address) {
+            match self.endpoint.resolve(&address) {
                 Ok(to) => self.link(peer).to = Some(to),
                 Err(error) => {
                     self.has_not_reached(peer, &error);
@@ -301,7 +301,7 @@ fn translate(record: Record, body: &mut [u8], released: &mut Vec<Offset>, proxie
         Some(Handler::ReadyToSend) => rewrite(body, |record: &mut ReadyToSend| {
             record.flags &= ReadyToSend::READABLE;
             if record.flags & ReadyToSend::READABLE == 0 {
-                record.place = 0;
+                record.shared_address = 0;
             }
         }),
         // The receiver never looks at a descriptor again once it has asked for the whole message, as it does here.

@@ -240,7 +240,7 @@ impl Network {
             }
             let tie_break = if me > peer { TIE_BREAK } else { Duration::ZERO };
             let link = self.link(peer);
-            let (come, misses) = (link.arrivals.come(), link.arrivals.misses());
+            let (come, misses) = (link.arrivals.come(), link.arrivals.has_gap());
             let missing = link.liveness.wait_for_missing(passed, come, misses);
             if missing.is_some() {
                 link.owes = true;

@@ -46,12 +46,12 @@ pub(crate) struct Replay<B = Frame> {
 #[derive(Debug)]
 struct Kept<B> {
     length: usize,
-    place: Place<B>,
+    storage: Storage<B>,
 }
 
 /// Where its bytes are.
 #[derive(Debug)]
-enum Place<B> {
+enum Storage<B> {
     /// Among the copies, from there on.
     Copies(u64),
     Buffer(B),
@@ -95,16 +95,16 @@ impl<B> Replay<B> {
         if !self.is_proved && frame.len() > frame::HEADER && !self.has_records() {
             exit_hooks::set(ExitHooks::FLUSH_FIRST_FRAMES);
         }
-        let place = match buffer {
-            Some(buffer) => Place::Buffer(buffer),
+        let storage = match buffer {
+            Some(buffer) => Storage::Buffer(buffer),
             None => {
                 let at = self.dropped + self.copies.len() as u64;
                 self.copies.extend(frame);
-                Place::Copies(at)
+                Storage::Copies(at)
             }
         };
         let length = frame.len();
-        self.frames.push_back(Kept { length, place });
+        self.frames.push_back(Kept { length, storage });
     }
 
     /// The peer says that `come` frames have come to it in their turn; that wraps. How many; `None`: more than were sent. `release` gets the
@@ -126,13 +126,13 @@ impl<B> Replay<B> {
     }
 
     fn drop_first(&mut self, release: &mut impl FnMut(B)) {
-        let Some(Kept { length, place }) = self.frames.pop_front() else {
+        let Some(Kept { length, storage }) = self.frames.pop_front() else {
             return;
         };
         self.first += 1;
-        match place {
-            Place::Buffer(buffer) => release(buffer),
-            Place::Copies(_) => {
+        match storage {
+            Storage::Buffer(buffer) => release(buffer),
+            Storage::Copies(_) => {
                 self.copies.drain(..length);
                 self.dropped += length as u64;
             }
@@ -210,9 +210,9 @@ impl<B> Replay<B> {
     /// The next frame to go again.
     pub fn next(&self) -> Option<Again<'_, B>> {
         let kept = self.frames.get((self.again? - self.first) as usize)?;
-        Some(match &kept.place {
-            Place::Buffer(buffer) => Again::Buffer(buffer, kept.length),
-            Place::Copies(at) => {
+        Some(match &kept.storage {
+            Storage::Buffer(buffer) => Again::Buffer(buffer, kept.length),
+            Storage::Copies(at) => {
                 let begin = (at - self.dropped) as usize;
                 let end = begin + kept.length;
                 let (one, other) = self.copies.as_slices();
@@ -252,7 +252,7 @@ pub(crate) enum Turn {
     /// It is the next.
     Now,
     /// Others are missing before it.
-    Early,
+    Ahead,
 }
 
 impl Arrivals {
@@ -263,13 +263,13 @@ impl Arrivals {
     }
 
     /// Frames that have come before their turn.
-    pub fn early(&self) -> usize {
+    pub fn ahead(&self) -> usize {
         self.ahead.len()
     }
 
     /// Is a frame missing before others that have come?
     #[inline]
-    pub fn misses(&self) -> bool {
+    pub fn has_gap(&self) -> bool {
         !self.ahead.is_empty()
     }
 
@@ -279,7 +279,7 @@ impl Arrivals {
         match number.cmp(&self.come) {
             std::cmp::Ordering::Less => Turn::Seen,
             std::cmp::Ordering::Equal => Turn::Now,
-            std::cmp::Ordering::Greater => Turn::Early,
+            std::cmp::Ordering::Greater => Turn::Ahead,
         }
     }
 

@@ -28,7 +28,7 @@ pub(super) fn piece(copying: Copying, total: usize, rest: usize) -> usize {
         Copying::Vector if occupancy::is_oversubscribed() => return rest.min(OVERSUBSCRIBED_PIECE),
         Copying::Vector => return rest.min((total / 2).clamp(VECTOR_PIECE_LEAST, VECTOR_PIECE_MOST)),
         Copying::Streaming => return rest.min((total / 2).clamp(STREAMING_PIECE_LEAST, STREAMING_PIECE_MOST)),
-        Copying::String => {}
+        Copying::RepMovsb => {}
     }
     let middle = (total / 4).min(tunables::PIECE.get() as usize).max(EDGE);
     if rest == total || rest <= 2 * EDGE {
@@ -73,7 +73,7 @@ pub(super) unsafe fn write_piece(copying: Copying, piece: Payload, to: *mut u8) 
     let Payload { buffer, from, length } = piece;
     match buffer.row() {
         // SAFETY: the caller's promise.
-        Some(at) if occupancy::is_oversubscribed() && Rule::Strings.holds() => unsafe {
+        Some(at) if occupancy::is_oversubscribed() && Rule::RepMovsb.holds() => unsafe {
             staging::copy_for_others(at.add(from), to, length)
         },
         // SAFETY: as above.

@@ -3,23 +3,23 @@
 //! Vectors are best while the lines that are written are near. Where they lie in the cache of a distant processor, taking
 //! them back costs ten times as much as passing the caches by; and a virtual machine moves between the two while it runs
 //! (docs/decisions/0009). Streaming stores make the reader fetch from memory, which it pays for; that is put to their
-//! account, since it happens elsewhere. String copies take the lines without what is in them, which pays for long distances and
+//! account, since it happens elsewhere. `rep movsb` takes the lines without what is in them, which pays for long distances and
 //! long copies.
 //!
-//! Where ranks take turns on the CPUs, long copies are by strings, which do not read the lines that they overwrite: those have
+//! Where ranks take turns on the CPUs, long copies are by `rep movsb`, which does not read the lines that it overwrites: those have
 //! left the nearest caches by the time of the next turn (docs/decisions/0009).
 //!
-//! A copy in so many is timed, up to the moment when its last store is done. The ways that are not in use are tried now and
-//! then.
+//! A copy in so many is timed, up to the moment when its last store is done ([`crate::learning`]).
 
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 use isthmus_os::clock;
-use isthmus_transfer::copy::{Copying, WAYS, copy, copy_by};
+use isthmus_transfer::copy::{COPYINGS, Copying, copy, copy_by};
 
+use crate::learning::{Alternative, Exploration, Learner};
 use crate::limits::{
-    CHOSEN_FROM, COPIES_TIMED, COPIES_TIMED_FIRST, COPIES_TRIED, PAST_CACHES_READER, PAST_CACHES_READER_LINE,
-    STRINGS_FROM, STRINGS_TRIED_FROM,
+    CHOSEN_FROM, COPIES_TIMED, COPIES_TIMED_FIRST, COPIES_TRIED, COPY_COST_RISES, PAST_CACHES_READER,
+    PAST_CACHES_READER_LINE, REP_MOVSB_FROM, REP_MOVSB_TRIED_FROM,
 };
 use crate::rules::Rule;
 use isthmus_shm::occupancy::is_oversubscribed;
@@ -27,19 +27,35 @@ use isthmus_shm::occupancy::is_oversubscribed;
 /// Size classes, by powers of two from [`CHOSEN_FROM`] on; the last has all that is longer.
 const CLASSES: usize = 8;
 
-/// Measurements of one size class. Threads may lose each other's measurements; nothing else depends on them.
+/// Measurements of one size class: nanoseconds per [`CHOSEN_FROM`] bytes.
 struct Class {
     copies: AtomicU32,
-    /// Nanoseconds by the number of the [`Copying`]; 0: not known.
-    took: [AtomicU32; WAYS],
+    learner: Learner<COPYINGS>,
 }
 
 static KNOWN: [Class; CLASSES] = [const {
     Class {
         copies: AtomicU32::new(0),
-        took: [const { AtomicU32::new(0) }; WAYS],
+        learner: Learner::new(),
     }
 }; CLASSES];
+
+/// How instructions are explored, in copies that are timed.
+const EXPLORATION: Exploration = Exploration {
+    trials: COPIES_TIMED_FIRST / COPYINGS as u32,
+    first_retry: COPIES_TRIED,
+    retry: COPIES_TRIED,
+    retry_slower: 0,
+    in_a_row: 1,
+    not_tried_from: u32::MAX,
+    rise: COPY_COST_RISES,
+};
+
+impl Alternative for Copying {
+    fn index(self) -> usize {
+        self as usize
+    }
+}
 
 /// Do ranks share CPUs?
 pub(super) fn ranks_take_turns() -> bool {
@@ -89,8 +105,8 @@ pub unsafe fn copy_past_caches(from: *const u8, to: *mut u8, length: usize) {
 
 /// How to copy where there is nothing to learn.
 fn usual(from: *const u8, to: *const u8, length: usize) -> Copying {
-    if length >= STRINGS_FROM && is_oversubscribed() && Rule::Strings.holds() && Copying::strings_suit(from, to) {
-        return Copying::String;
+    if length >= REP_MOVSB_FROM && is_oversubscribed() && Rule::RepMovsb.holds() && Copying::rep_movsb_suits(from, to) {
+        return Copying::RepMovsb;
     }
     Copying::usual()
 }
@@ -102,109 +118,50 @@ unsafe fn copy_long(from: *const u8, to: *mut u8, length: usize) {
     let number = class.copies.load(Ordering::Relaxed);
     class.copies.store(number.wrapping_add(1), Ordering::Relaxed);
     let usual = usual(from, to, length);
-    let others = [Copying::Streaming, Copying::String].into_iter();
-    let others = others.filter(|&way| way != usual && is_sensible(way, from, to, length));
+    let others = [Copying::Streaming, Copying::RepMovsb].into_iter();
+    let others = others.filter(|&copying| copying != usual && is_sensible(copying, from, to, length));
+    let open = std::iter::once(usual).chain(others);
     let timed = number < COPIES_TIMED_FIRST || number.is_multiple_of(COPIES_TIMED);
-    let turn = match number < COPIES_TIMED_FIRST {
-        true => Some(number),
-        false => (timed && (number / COPIES_TIMED).is_multiple_of(COPIES_TRIED))
-            .then_some(number / COPIES_TIMED / COPIES_TRIED),
-    };
-    let way = match turn {
-        Some(turn) => {
-            let all = 1 + others.clone().count() as u32;
-            let mut all_ways = std::iter::once(usual).chain(others);
-            all_ways.nth((turn % all) as usize).unwrap_or(usual)
-        }
-        None => class.best(usual, others, length),
-    };
-    let began = timed.then(clock::now);
+    if !timed {
+        // SAFETY: the caller's promise.
+        return unsafe { copy_by(class.learner.best(open), from, to, length) };
+    }
+    let copying = class.learner.choose(open, &EXPLORATION);
+    let began = clock::now();
     // SAFETY: the caller's promise.
-    unsafe { copy_by(way, from, to, length) };
-    if let Some(began) = began {
-        // Until then stores may only be queued.
-        fence(Ordering::SeqCst);
-        let took = (clock::now() - began).as_nanos() * CHOSEN_FROM as u128 / length as u128;
-        class.learn(way, took.min(1 << 24) as u32 + 1);
+    unsafe { copy_by(copying, from, to, length) };
+    // Until then stores may only be queued.
+    fence(Ordering::SeqCst);
+    let took = (clock::now() - began).as_nanos() as u64 + reader_pays(copying, length);
+    class
+        .learner
+        .learn(copying, took * CHOSEN_FROM as u64 / length as u64, &EXPLORATION);
+}
+
+/// What the reader pays for such a copy, in nanoseconds.
+fn reader_pays(copying: Copying, length: usize) -> u64 {
+    match copying {
+        Copying::Streaming => PAST_CACHES_READER + PAST_CACHES_READER_LINE * (length as u64 / 64),
+        _ => 0,
     }
 }
 
-/// Is it worth a try for this copy? (Where ranks take turns, times tell nothing about strings: it was tried.)
-fn is_sensible(way: Copying, from: *const u8, to: *const u8, length: usize) -> bool {
+/// Is it worth a try for this copy? (Where ranks take turns, times tell nothing about `rep movsb`: it was tried.)
+fn is_sensible(copying: Copying, from: *const u8, to: *const u8, length: usize) -> bool {
     if !Rule::Instructions.holds() {
         return false;
     }
-    match way {
-        Copying::String => length >= STRINGS_TRIED_FROM && !is_oversubscribed() && Copying::strings_suit(from, to),
+    match copying {
+        Copying::RepMovsb => {
+            length >= REP_MOVSB_TRIED_FROM && !is_oversubscribed() && Copying::rep_movsb_suits(from, to)
+        }
         other => other.is_sensible(),
-    }
-}
-
-impl Class {
-    /// The way that takes least, as far as that is known.
-    fn best(&self, usual: Copying, others: impl Iterator<Item = Copying>, length: usize) -> Copying {
-        let took = |way: Copying| {
-            let took = self.took[way as usize].load(Ordering::Relaxed);
-            // All per `CHOSEN_FROM` bytes.
-            let reader = match way {
-                Copying::Streaming => {
-                    PAST_CACHES_READER * CHOSEN_FROM as u32 / length as u32
-                        + PAST_CACHES_READER_LINE * (CHOSEN_FROM / 64) as u32
-                }
-                _ => 0,
-            };
-            if took == 0 { u32::MAX } else { took + reader }
-        };
-        others.fold(usual, |best, way| if took(way) < took(best) { way } else { best })
-    }
-
-    /// A copy took so long, in nanoseconds per [`CHOSEN_FROM`] bytes. What is much longer than before is believed slowly: the CPU
-    /// may have been given to another process.
-    fn learn(&self, way: Copying, took: u32) {
-        let known = &self.took[way as usize];
-        let before = known.load(Ordering::Relaxed);
-        let now = match before {
-            0 => took,
-            _ if took < before => before - (before - took) / 2,
-            _ => before + (took.min(4 * before) - before) / 4 + 1,
-        };
-        known.store(now, Ordering::Relaxed);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_cheapest_way_is_taken_and_changes_are_followed() {
-        let class = Class {
-            copies: AtomicU32::new(0),
-            took: [const { AtomicU32::new(0) }; WAYS],
-        };
-        let best = || {
-            class.best(
-                Copying::Vector,
-                [Copying::Streaming, Copying::String].into_iter(),
-                1 << 15,
-            )
-        };
-        assert_eq!(best(), Copying::Vector, "nothing is known");
-        class.learn(Copying::Streaming, 30);
-        class.learn(Copying::Vector, 25);
-        assert_eq!(best(), Copying::Vector, "the reader pays for the other");
-        for _ in 0..10 {
-            class.learn(Copying::Vector, 400);
-        }
-        assert_eq!(best(), Copying::Streaming, "the lines are far now");
-        class.learn(Copying::String, 60);
-        assert_eq!(best(), Copying::String);
-        class.learn(Copying::Vector, 1 << 24);
-        for _ in 0..10 {
-            class.learn(Copying::Vector, 25);
-        }
-        assert_eq!(best(), Copying::Vector, "and near again");
-    }
 
     #[test]
     fn all_bytes_arrive() {

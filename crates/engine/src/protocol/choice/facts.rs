@@ -30,7 +30,7 @@ pub struct CostModel {
     pub single_copies_pay: fn() -> bool,
 }
 
-/// The prices of this machine.
+/// The costs of this machine.
 pub const PROBED: CostModel = CostModel {
     copy: |bytes| mapped::facts().cost(Shape::contiguous(bytes)),
     single_copy: |bytes| cma::facts().cost(Shape::contiguous(bytes)),
@@ -54,7 +54,7 @@ pub struct Facts {
     /// May processes read each other's memory by single copies?
     pub single_copies: bool,
     /// What bytes cost.
-    pub prices: CostModel,
+    pub costs: CostModel,
 }
 
 impl Facts {
@@ -83,7 +83,7 @@ impl Facts {
             network_eager: || tunables::NETWORK_EAGER.get(),
             named: mechanism::named(),
             single_copies,
-            prices: PROBED,
+            costs: PROBED,
         }
     }
 
@@ -100,7 +100,7 @@ impl Facts {
     /// Is the ring left out for announced messages that a single copy may fetch? One copy by the kernel is over before two of ours,
     /// which overlap, where half of the CPUs or more are not shared.
     pub fn leaves_ring_out(&self) -> bool {
-        self.cpus != Cpus::Shared && self.single_copies && (self.prices.single_copies_pay)()
+        self.cpus != Cpus::Shared && self.single_copies && (self.costs.single_copies_pay)()
     }
 }
 

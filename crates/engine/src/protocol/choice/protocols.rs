@@ -11,12 +11,12 @@ use std::time::Duration;
 use isthmus_shm::occupancy::Cpus;
 use isthmus_transfer::stream::{KINDS, Kind};
 
+use crate::data_path::{self, DataPath};
 use crate::limits::{LAST_PIECE, MAPPED_FROM, NETWORK_FROM, RECORD_COSTS, SHARED_FROM};
 use crate::membership::own;
 use crate::protocol::choice::facts::Facts;
 use crate::protocol::mechanism::{Named, Sides};
 use crate::types::Mode;
-use crate::way::{self, Way};
 
 /// What moves the bytes of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub enum By {
     /// Records of the ring, at once.
     Records,
     /// A block, at once.
-    Block,
+    MessageBlock,
     /// Frames of the network, at once.
     Frames,
     /// Remote reads of an announced message, or frames that its receiver asks for.
@@ -46,18 +46,18 @@ pub enum By {
 impl By {
     /// Does the sender ask nobody?
     pub fn is_at_once(self) -> bool {
-        matches!(self, Self::Records | Self::Block | Self::Frames)
+        matches!(self, Self::Records | Self::MessageBlock | Self::Frames)
     }
 
     /// The ways that the bytes of an announced message can take.
-    fn ways(self) -> impl Iterator<Item = Way> + Clone {
+    fn paths(self) -> impl Iterator<Item = DataPath> + Clone {
         let single = match self {
-            Self::Pull | Self::BothEnds | Self::Push => Some(Way::SingleCopy),
-            Self::Mapped => Some(Way::Mapped),
-            Self::Stream(kind) => Some(Way::Stream(kind)),
-            Self::Ring | Self::Records | Self::Block | Self::Frames | Self::RemoteRead => None,
+            Self::Pull | Self::BothEnds | Self::Push => Some(DataPath::SingleCopy),
+            Self::Mapped => Some(DataPath::Mapped),
+            Self::Stream(kind) => Some(DataPath::Stream(kind)),
+            Self::Ring | Self::Records | Self::MessageBlock | Self::Frames | Self::RemoteRead => None,
         };
-        let ring = (self == Self::Ring).then(way::ring_ways);
+        let ring = (self == Self::Ring).then(data_path::ring_paths);
         single.into_iter().chain(ring.into_iter().flatten())
     }
 }
@@ -191,14 +191,14 @@ pub static PROTOCOLS: &[Protocol] = &[
     },
     Protocol {
         name: "eager, block",
-        by: By::Block,
+        by: By::MessageBlock,
         mechanism: "block",
         how: "at once, copied into a block that the receiver copies it out of, and keeps for its own",
         applies: |facts, message| {
             let is_for_blocks = |(shortest, longest)| (shortest..=longest).contains(&message.bytes);
             facts.blocks.is_some_and(is_for_blocks) && !message.is_remote && message.goes_at_once(facts)
         },
-        cost: |facts, bytes| 2 * RECORD + 2 * (facts.prices.copy)(bytes),
+        cost: |facts, bytes| 2 * RECORD + 2 * (facts.costs.copy)(bytes),
     },
     Protocol {
         name: "eager",
@@ -214,7 +214,7 @@ pub static PROTOCOLS: &[Protocol] = &[
         mechanism: "mapped",
         how: "announced, copied once out of memory that both map",
         applies: |facts, message| message.is_in_mapped_memory(facts),
-        cost: |facts, bytes| 2 * RECORD + (facts.prices.copy)(bytes),
+        cost: |facts, bytes| 2 * RECORD + (facts.costs.copy)(bytes),
     },
     Protocol {
         name: "rendezvous, pull",
@@ -226,7 +226,7 @@ pub static PROTOCOLS: &[Protocol] = &[
                 && message.can_be_copied(facts)
                 && !is_shared(facts, message.bytes, message.is_sender_busy)
         },
-        cost: |facts, bytes| 2 * RECORD + (facts.prices.single_copy)(bytes),
+        cost: |facts, bytes| 2 * RECORD + (facts.costs.single_copy)(bytes),
     },
     Protocol {
         name: "rendezvous, both ends",
@@ -236,7 +236,7 @@ pub static PROTOCOLS: &[Protocol] = &[
         applies: |facts, message| {
             message.can_be_copied(facts) && is_shared(facts, message.bytes, message.is_sender_busy)
         },
-        cost: |facts, bytes| 3 * RECORD + (facts.prices.single_copy)(bytes / 2),
+        cost: |facts, bytes| 3 * RECORD + (facts.costs.single_copy)(bytes / 2),
     },
     Protocol {
         name: "rendezvous, push",
@@ -244,7 +244,7 @@ pub static PROTOCOLS: &[Protocol] = &[
         mechanism: "cma",
         how: "announced, pushed by the sender",
         applies: |facts, message| facts.sides() == Sides::Sender && message.can_be_copied(facts),
-        cost: |facts, bytes| 2 * RECORD + (facts.prices.single_copy)(bytes),
+        cost: |facts, bytes| 2 * RECORD + (facts.costs.single_copy)(bytes),
     },
     Protocol {
         name: "rendezvous, vmsplice",
@@ -252,7 +252,7 @@ pub static PROTOCOLS: &[Protocol] = &[
         mechanism: "vmsplice",
         how: "announced, its pages attached to a pipe that the receiver reads",
         applies: |facts, message| message.can_be_streamed(facts, Kind::Vmsplice),
-        cost: |facts, bytes| 2 * RECORD + (facts.prices.stream)(Kind::Vmsplice, bytes),
+        cost: |facts, bytes| 2 * RECORD + (facts.costs.stream)(Kind::Vmsplice, bytes),
     },
     Protocol {
         name: "rendezvous, writev",
@@ -260,7 +260,7 @@ pub static PROTOCOLS: &[Protocol] = &[
         mechanism: "writev",
         how: "announced, copied into a pipe and out of it",
         applies: |facts, message| message.can_be_streamed(facts, Kind::Writev),
-        cost: |facts, bytes| 2 * RECORD + (facts.prices.stream)(Kind::Writev, bytes),
+        cost: |facts, bytes| 2 * RECORD + (facts.costs.stream)(Kind::Writev, bytes),
     },
     Protocol {
         name: "rendezvous, loopback",
@@ -268,7 +268,7 @@ pub static PROTOCOLS: &[Protocol] = &[
         mechanism: "loopback",
         how: "announced, through a socket of this host",
         applies: |facts, message| message.can_be_streamed(facts, Kind::Loopback),
-        cost: |facts, bytes| 2 * RECORD + (facts.prices.stream)(Kind::Loopback, bytes),
+        cost: |facts, bytes| 2 * RECORD + (facts.costs.stream)(Kind::Loopback, bytes),
     },
     Protocol {
         name: "rendezvous, ring",
@@ -309,15 +309,15 @@ pub fn open<'a>(facts: &'a Facts, message: &'a Message<'_>) -> impl Iterator<Ite
 }
 
 /// The ways that an announced message can take, each with its protocol.
-pub fn ways<'a>(
+pub fn paths<'a>(
     facts: &'a Facts,
     message: &'a Message<'_>,
-) -> impl Iterator<Item = (Way, &'static Protocol)> + Clone + 'a {
-    open(facts, message).flat_map(|protocol| protocol.by.ways().map(move |way| (way, protocol)))
+) -> impl Iterator<Item = (DataPath, &'static Protocol)> + Clone + 'a {
+    open(facts, message).flat_map(|protocol| protocol.by.paths().map(move |path| (path, protocol)))
 }
 
 fn through_ring(facts: &Facts, bytes: u64) -> Duration {
-    RECORD + (facts.prices.copy)(bytes) + (facts.prices.copy)(bytes.min(LAST_PIECE))
+    RECORD + (facts.costs.copy)(bytes) + (facts.costs.copy)(bytes.min(LAST_PIECE))
 }
 
 /// When a message takes a protocol.
@@ -392,9 +392,9 @@ impl Taken {
         let has_ring = open(facts, &plain).any(|protocol| protocol.by == By::Ring);
         Some(match protocol.by {
             By::Frames | By::RemoteRead => return None,
-            By::Records | By::Block if !is_open => return None,
-            By::Records if plan(facts, &plain).by == By::Block => Self::WithoutBlock,
-            By::Records | By::Block => Self::Always,
+            By::Records | By::MessageBlock if !is_open => return None,
+            By::Records if plan(facts, &plain).by == By::MessageBlock => Self::WithoutBlock,
+            By::Records | By::MessageBlock => Self::Always,
             By::Ring if plain.goes_at_once(facts) => return None,
             By::Ring if !facts.allows(mechanism) => Self::IfNamedIsRefused,
             By::Mapped if is_open && facts.named.is_none() => Self::OfMappedMemory,

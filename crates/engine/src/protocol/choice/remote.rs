@@ -3,15 +3,15 @@
 
 use std::ops::Range;
 
-use isthmus_shm::Place;
+use isthmus_shm::SharedAddress;
 use isthmus_transfer::Direction;
 
 use crate::Entered;
+use crate::data_path::DataPath;
 use crate::memory::buffer::Buffer;
 use crate::memory::heap;
 use crate::protocol::mechanism;
 use crate::types::Peer;
-use crate::way::Way;
 
 /// Bytes of a process, as its peers reach them: to be told to them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -19,7 +19,7 @@ use crate::way::Way;
 pub struct Remote {
     address: u64,
     /// Where they lie for everybody; 0: nobody else maps them.
-    place: u64,
+    shared_address: u64,
     length: u64,
 }
 
@@ -28,7 +28,7 @@ impl Remote {
     pub fn of(data: *const u8, length: usize) -> Self {
         Self {
             address: data.expose_provenance() as u64,
-            place: heap::place_of(data, length as u64).map_or(0, |place| place.0),
+            shared_address: heap::shared_address_of(data, length as u64).map_or(0, |shared_address| shared_address.0),
             length: length as u64,
         }
     }
@@ -40,10 +40,10 @@ impl Remote {
         let start = end.min(bytes.start as u64);
         Self {
             address: self.address.wrapping_add(start),
-            place: if self.place == 0 {
+            shared_address: if self.shared_address == 0 {
                 0
             } else {
-                self.place.wrapping_add(start)
+                self.shared_address.wrapping_add(start)
             },
             length: end - start,
         }
@@ -51,11 +51,11 @@ impl Remote {
 
     /// Where they lie here, in memory that all map; `None`: they do not. Their owner may write there at any time.
     pub fn mapped(self) -> Option<*const u8> {
-        if self.place == 0 || !mechanism::is_open(Way::Mapped) {
+        if self.shared_address == 0 || !mechanism::is_open(DataPath::Mapped) {
             return None;
         }
         heap::REGISTRY
-            .at(Place(self.place), self.length)
+            .at(SharedAddress(self.shared_address), self.length)
             .map(|start| start.as_ptr().cast_const())
     }
 
@@ -68,7 +68,7 @@ impl Remote {
 impl Entered {
     /// May the memory of a peer be read by single copies? Tried for real, once per peer.
     pub fn can_read(&mut self, peer: Peer) -> bool {
-        mechanism::is_open(Way::SingleCopy) && self.engine().single_access(peer.0, 0, Direction::Pull).is_some()
+        mechanism::is_open(DataPath::SingleCopy) && self.engine().single_access(peer.0, 0, Direction::Pull).is_some()
     }
 
     /// Copy the first `length` bytes of what a peer has told us. False: not all of them could be copied; why has been said where
@@ -81,9 +81,9 @@ impl Entered {
             return true;
         }
         let engine = self.engine();
-        let mapped = engine.mapped_access(theirs.place, theirs.length);
+        let mapped = engine.mapped_access(theirs.shared_address, theirs.length);
         let access = mapped.or_else(|| engine.single_access(peer.0, theirs.address, Direction::Pull));
-        let Some(access) = access.filter(|access| length <= theirs.length() && mechanism::is_open(access.way)) else {
+        let Some(access) = access.filter(|access| length <= theirs.length() && mechanism::is_open(access.path)) else {
             return false;
         };
         // SAFETY: the caller's promise.
@@ -93,7 +93,7 @@ impl Entered {
                 true
             }
             Err(stopped) => {
-                engine.copy_failed(peer.0, access.way, Direction::Pull, stopped);
+                engine.copy_failed(peer.0, access.path, Direction::Pull, stopped);
                 false
             }
         }

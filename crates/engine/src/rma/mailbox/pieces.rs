@@ -5,7 +5,7 @@ use std::ops::Range;
 use isthmus_shm::backoff::{LOOKS_AT_COPY, LOOKS_AT_PIECE};
 use isthmus_shm::mailbox::Turn;
 
-use super::{AT_ORIGIN, Asked, End, IN_BUFFER, Mailboxes, Question, room_of};
+use super::{AT_ORIGIN, Asked, End, IN_BUFFER, Mailboxes, Request, room_of};
 use crate::Result;
 use crate::limits::{
     ALONE_DEAR_FROM, BOUNCE_BUFFER, BOX_BYTES, BOX_PIECE_LEAST, BOX_PIECES, BOXES_AT_A_TIME, PIECES_MISSED, WAKE_FROM,
@@ -77,29 +77,29 @@ pub(in crate::rma) fn ask_in_pieces(
     let mut flying = [const { None::<Piece> }; BOXES_AT_A_TIME];
     let (mut next, mut head, mut count, mut any) = (range.start, 0, 0, false);
     let mut failed = None;
-    let (mut is_away, mut vain) = (false, 0);
+    let (mut is_away, mut missed) = (false, 0);
     loop {
         while count < BOXES_AT_A_TIME && next < range.end && failed.is_none() && !is_away {
             let Some((index, turn)) = boxes.claim(home) else { break };
             let part = next..range.end.min(next + piece);
             let length = (part.end - part.start) as usize;
             let (given, wanted) = (if is_given { length } else { 0 }, if is_wanted { length } else { 0 });
-            let mut question = asked.question(target, asked.place_of(at, part.start), length, given);
-            let asks = boxes.boxes[index].question();
+            let mut request = asked.request(target, asked.address_of(at, part.start), length, given);
+            let asks = boxes.boxes[index].request();
             if let Some(rows) = asked.rows {
                 boxes.set_rows(index, rows);
             }
             let (operands, results) = match &mut buffers {
                 Some(buffers) => {
                     let buffer = buffers.next(given + wanted);
-                    question.lies = IN_BUFFER;
-                    boxes.set_beside(index, buffer.place.0);
+                    request.lies = IN_BUFFER;
+                    boxes.set_beside(index, buffer.shared_address.0);
                     (buffer.at.as_ptr(), buffer.at.as_ptr().wrapping_add(given))
                 }
-                None => (boxes.operands(index, &question), boxes.results(index, given, wanted)),
+                None => (boxes.operands(index, &request), boxes.results(index, given, wanted)),
             };
             // SAFETY: the box is ours.
-            unsafe { asks.cast::<Question>().write(question) };
+            unsafe { asks.cast::<Request>().write(request) };
             if is_given {
                 (sides.fill)(part.clone(), operands);
             }
@@ -120,7 +120,7 @@ pub(in crate::rma) fn ask_in_pieces(
             results,
         }) = flying[head].take()
         else {
-            let may_come_back = is_away && asked.combine.is_some() && vain < PIECES_MISSED;
+            let may_come_back = is_away && asked.combine.is_some() && missed < PIECES_MISSED;
             if !may_come_back || next == range.end || failed.is_some() || !boxes.is_progressing() {
                 break;
             }
@@ -129,7 +129,7 @@ pub(in crate::rma) fn ask_in_pieces(
         };
         (head, count) = ((head + 1) % BOXES_AT_A_TIME, count - 1);
         let end = boxes.settle(home, target, index, &turn, LOOKS_AT_PIECE.count());
-        // One that has lost its CPU leaves several pieces unanswered, which is one unanswered question.
+        // One that has lost its CPU leaves several pieces unanswered, which is one unanswered request.
         if !is_away {
             target.note(end);
         }
@@ -149,7 +149,7 @@ pub(in crate::rma) fn ask_in_pieces(
         match end.into_result(target) {
             Ok(true) => {}
             Ok(false) => {
-                vain += u32::from(!is_away);
+                missed += u32::from(!is_away);
                 is_away = true;
                 if failed.is_none() {
                     failed = (sides.otherwise)(part).err();
@@ -181,7 +181,7 @@ pub(in crate::rma) struct Asking<'a> {
     home: &'static ProcessContext,
 }
 
-/// A question that was asked.
+/// A request that was asked.
 #[derive(Debug)]
 pub(in crate::rma) struct Posted {
     index: usize,
@@ -213,12 +213,12 @@ impl Asking<'_> {
     pub fn at_origin(&self, asked: Asked<'_>, at: u64, here: u64, length: u64) -> Option<Posted> {
         let (index, turn) = self.boxes.claim(self.home)?;
         let given = if matches!(asked.what, What::Get) { 0 } else { length };
-        let question = Question {
+        let request = Request {
             lies: AT_ORIGIN,
-            ..asked.question(self.target, at, length as usize, given as usize)
+            ..asked.request(self.target, at, length as usize, given as usize)
         };
         // SAFETY: the box is ours.
-        unsafe { self.boxes.boxes[index].question().cast::<Question>().write(question) };
+        unsafe { self.boxes.boxes[index].request().cast::<Request>().write(request) };
         self.boxes.set_beside(index, here);
         self.boxes.boxes[index].post(&turn);
         Some(Posted { index, turn })

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use super::round::Whom;
-use super::terms::{Sequence, Told, root};
+use super::terms::{PeerTerms, Sequence, root};
 use crate::error::Error;
 use crate::fail;
 
@@ -98,19 +98,19 @@ pub fn all_alike(whom: &Whom, what: &str, text: impl Fn(usize) -> Option<String>
 }
 
 /// Do all mean the same?
-pub fn terms_alike(whom: &Whom, told: &[Told]) -> Result<(), String> {
-    let wrong: Vec<usize> = (0..whom.places()).filter(|place| told[*place].is_wrong).collect();
+pub fn terms_alike(whom: &Whom, theirs: &[PeerTerms]) -> Result<(), String> {
+    let wrong: Vec<usize> = (0..whom.places()).filter(|place| theirs[*place].is_wrong).collect();
     if !wrong.is_empty() {
         return Err(format!("the arguments are wrong on {}", ranks(whom, &wrong)));
     }
-    roots_alike(whom, told)?;
-    all_alike(whom, "", |place| told[place].op.clone())?;
-    sequences_alike(whom, told)?;
+    roots_alike(whom, theirs)?;
+    all_alike(whom, "", |place| theirs[place].op.clone())?;
+    sequences_alike(whom, theirs)?;
     // Each group shares out by itself.
     let groups = [0..whom.size(), whom.size()..whom.places()];
     for group in groups.into_iter().filter(|group| !group.is_empty()) {
-        let first = told[group.start].shares;
-        let (same, other): (Vec<usize>, Vec<usize>) = group.partition(|place| told[*place].shares == first);
+        let first = theirs[group.start].shares;
+        let (same, other): (Vec<usize>, Vec<usize>) = group.partition(|place| theirs[*place].shares == first);
         if !other.is_empty() {
             let (same, other) = (ranks(whom, &same), ranks(whom, &other));
             return Err(format!("recvcounts on {same} are not those on {other}"));
@@ -120,8 +120,8 @@ pub fn terms_alike(whom: &Whom, told: &[Told]) -> Result<(), String> {
 }
 
 /// Does everyone mean the same root?
-fn roots_alike(whom: &Whom, told: &[Told]) -> Result<(), String> {
-    if told.iter().all(|told| told.root == root::NONE) {
+fn roots_alike(whom: &Whom, theirs: &[PeerTerms]) -> Result<(), String> {
+    if theirs.iter().all(|theirs| theirs.root == root::NONE) {
         return Ok(());
     }
     // The rank that each means: is it in the other group, and which; none in particular if it names another of its
@@ -129,7 +129,7 @@ fn roots_alike(whom: &Whom, told: &[Told]) -> Result<(), String> {
     let meant = |place: usize| {
         let is_far = place >= whom.size();
         let own = if is_far { place - whom.size() } else { place };
-        match told[place].root {
+        match theirs[place].root {
             root::HERE => (is_far, Some(own as u64)),
             root::ELSEWHERE => (is_far, None),
             rank if whom.places() > whom.size() => (!is_far, Some(rank)),
@@ -139,12 +139,12 @@ fn roots_alike(whom: &Whom, told: &[Told]) -> Result<(), String> {
     let groups: HashSet<bool> = (0..whom.places()).map(|place| meant(place).0).collect();
     let ranks: HashSet<u64> = (0..whom.places()).filter_map(|place| meant(place).1).collect();
     let is_inter = whom.places() > whom.size();
-    let heres = told.iter().filter(|told| told.root == root::HERE).count();
+    let heres = theirs.iter().filter(|theirs| theirs.root == root::HERE).count();
     if groups.len() == 1 && ranks.len() == 1 && (!is_inter || heres == 1) {
         return Ok(());
     }
     let name = |place: usize| {
-        Some(match told[place].root {
+        Some(match theirs[place].root {
             root::HERE => "MPI_ROOT".to_owned(),
             root::ELSEWHERE => "MPI_PROC_NULL".to_owned(),
             rank => rank.to_string(),
@@ -158,8 +158,8 @@ fn roots_alike(whom: &Whom, told: &[Told]) -> Result<(), String> {
 }
 
 /// Has everyone the same elements?
-fn sequences_alike(whom: &Whom, told: &[Told]) -> Result<(), String> {
-    let all = || told.iter().filter_map(|told| told.all.as_ref());
+fn sequences_alike(whom: &Whom, theirs: &[PeerTerms]) -> Result<(), String> {
+    let all = || theirs.iter().filter_map(|theirs| theirs.all.as_ref());
     let Some(first) = all().next() else { return Ok(()) };
     if all().all(|other| other.matches(first)) {
         return Ok(());
@@ -169,7 +169,7 @@ fn sequences_alike(whom: &Whom, told: &[Told]) -> Result<(), String> {
         let unseen = if differs_unseen { " of other elements" } else { "" };
         format!("{}{unseen}", sequence.text())
     };
-    let found = all_alike(whom, "", |place| told[place].all.as_ref().map(text));
+    let found = all_alike(whom, "", |place| theirs[place].all.as_ref().map(text));
     // Digests that match in pairs alone, because of MPI_PACKED.
     found.and_then(|()| Err("the elements differ".to_owned()))
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::report;
-use super::terms::{self, SEQUENCE, Sequence, TERMS, TEXT, Terms, Told};
+use super::terms::{self, PeerTerms, SEQUENCE, Sequence, TERMS, TEXT, Terms};
 use crate::comm::Comm;
 use crate::error::{Error, Result};
 use isthmus_collective::{Incoming, Outgoing};
@@ -165,8 +165,10 @@ pub fn ask_terms(program: &mut Program, whom: &Arc<Whom>, procedure: &str, terms
     let asked = (Arc::clone(whom), format!("{procedure}: "));
     judge(program, move || {
         let (whom, prefix) = &asked;
-        let told: Vec<Told> = (0..whom.places()).map(|place| Told::read(&table.read(place))).collect();
-        let found = report::terms_alike(whom, &told);
+        let theirs: Vec<PeerTerms> = (0..whom.places())
+            .map(|place| PeerTerms::read(&table.read(place)))
+            .collect();
+        let found = report::terms_alike(whom, &theirs);
         found.map_err(|text| whom.disagree(&format!("{prefix}{text}")))
     });
     if let Some([sends, expected]) = terms.blocks {

@@ -252,8 +252,8 @@ fn list_of<'a>(blocks: &[(usize, Elements<'a>)]) -> impl Iterator<Item = Element
     blocks.iter().map(|(_, elements)| *elements)
 }
 
-/// Terms that another process told.
-pub struct Told {
+/// Terms of another process.
+pub struct PeerTerms {
     pub is_wrong: bool,
     pub root: u64,
     pub op: Option<String>,
@@ -261,7 +261,7 @@ pub struct Told {
     pub shares: u64,
 }
 
-impl Told {
+impl PeerTerms {
     pub fn read(words: &[u64]) -> Self {
         let op = text_in(&words[4..4 + TEXT]);
         Self {

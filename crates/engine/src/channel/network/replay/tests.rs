@@ -62,7 +62,7 @@ impl Wire {
         };
         match self.arrivals.turn(number) {
             Turn::Seen => {}
-            Turn::Early => drop(self.arrivals.keep(number, &bytes)),
+            Turn::Ahead => drop(self.arrivals.keep(number, &bytes)),
             Turn::Now => {
                 self.handled.push(bytes);
                 self.arrivals.take_turn(true);
@@ -76,7 +76,7 @@ impl Wire {
 
     /// The receiver looks at the link. True: it answers, since a frame is missing.
     fn look(&mut self) -> bool {
-        let (come, misses) = (self.arrivals.come(), self.arrivals.misses());
+        let (come, misses) = (self.arrivals.come(), self.arrivals.has_gap());
         self.liveness.wait_for_missing(PAUSE, come, misses).is_some()
     }
 
@@ -85,7 +85,7 @@ impl Wire {
         self.arrivals.tell();
         let come = self.arrivals.come();
         assert_eq!(self.replay.acknowledge(come as u32, drop), Some(come));
-        if self.arrivals.misses() {
+        if self.arrivals.has_gap() {
             self.now += PAUSE;
             self.replay.repeat_missing(self.now);
             self.send_again();

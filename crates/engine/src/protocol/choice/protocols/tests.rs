@@ -11,7 +11,7 @@ const CPUS: [Cpus; 3] = [Cpus::Own, Cpus::PartlyShared, Cpus::Shared];
 const DEFAULT: (u64, Origin) = (128 * K, Origin::Default);
 
 fn facts_with(ranks: u32, cpus: Cpus, limit: (u64, Origin), is_named: bool, pays: bool) -> Facts {
-    let prices = CostModel {
+    let costs = CostModel {
         copy: |bytes| Duration::from_nanos(bytes / 10),
         single_copy: |bytes| Duration::from_nanos(bytes / 5),
         stream: |_, bytes| Duration::from_nanos(bytes),
@@ -25,7 +25,7 @@ fn facts_with(ranks: u32, cpus: Cpus, limit: (u64, Origin), is_named: bool, pays
         network_eager: || 128 * K,
         named: None,
         single_copies: true,
-        prices,
+        costs,
     }
 }
 
@@ -73,7 +73,7 @@ fn sent(text: &mut String) {
                     assert!(!is_short || protocol.by == By::Records, "{bytes}: {protocol:?}");
                     let by = match protocol.by {
                         By::Records => "ring",
-                        By::Block => "block",
+                        By::MessageBlock => "block",
                         By::Frames => "frames",
                         _ => "announced",
                     };

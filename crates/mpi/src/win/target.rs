@@ -1,4 +1,4 @@
-//! Where an access goes: the target's region, and the place in it.
+//! Where an access goes: the target's region, and the offset in it.
 
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -13,31 +13,31 @@ use crate::fail;
 /// The description of each member's memory, from `Box::into_raw`; looked up when it is first accessed, null before. A window of many members
 /// accesses few of them.
 #[derive(Debug)]
-pub(super) struct Places(Box<[AtomicPtr<Place>]>);
+pub(super) struct Targets(Box<[AtomicPtr<TargetMemory>]>);
 
 /// The memory of one member.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct TargetMemory {
     pub target: Target,
     pub unit: i64,
 }
 
-impl Places {
+impl Targets {
     pub fn new(members: usize) -> Self {
         Self((0..members).map(|_| AtomicPtr::new(null_mut())).collect())
     }
 
     #[inline]
-    fn known(&self, member: usize) -> Option<&Place> {
-        // SYNC: window-place
-        let place = self.0.get(member)?.load(Ordering::Acquire);
+    fn known(&self, member: usize) -> Option<&TargetMemory> {
+        // SYNC: window-target
+        let memory = self.0.get(member)?.load(Ordering::Acquire);
         // SAFETY: null, or what `put` has made of a box, which lasts as long as this.
-        unsafe { place.as_ref() }
+        unsafe { memory.as_ref() }
     }
 
-    fn put(&self, member: usize, place: Place) -> &Place {
-        let new = Box::into_raw(Box::new(place));
-        // SYNC: window-place
+    fn put(&self, member: usize, memory: TargetMemory) -> &TargetMemory {
+        let new = Box::into_raw(Box::new(memory));
+        // SYNC: window-target
         match self.0[member].compare_exchange(null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
             // SAFETY: from a box, which lasts as long as this.
             Ok(_) => unsafe { &*new },
@@ -51,12 +51,12 @@ impl Places {
     }
 }
 
-impl Drop for Places {
+impl Drop for Targets {
     fn drop(&mut self) {
-        for place in self.0.iter_mut().map(|place| *place.get_mut()) {
-            if !place.is_null() {
+        for memory in self.0.iter_mut().map(|memory| *memory.get_mut()) {
+            if !memory.is_null() {
                 // SAFETY: from a box, and nobody else has it any more.
-                drop(unsafe { Box::from_raw(place) });
+                drop(unsafe { Box::from_raw(memory) });
             }
         }
     }
@@ -65,38 +65,38 @@ impl Drop for Places {
 impl Win {
     /// The memory of a member, of a window that is not dynamic.
     #[inline(always)]
-    pub(super) fn place(&self, member: usize) -> Result<&Place> {
-        match self.places.known(member) {
-            Some(place) => Ok(place),
-            None => self.find_place(member),
+    pub(super) fn target_memory(&self, member: usize) -> Result<&TargetMemory> {
+        match self.targets.known(member) {
+            Some(memory) => Ok(memory),
+            None => self.find_target(member),
         }
     }
 
     #[cold]
-    fn find_place(&self, member: usize) -> Result<&Place> {
+    fn find_target(&self, member: usize) -> Result<&TargetMemory> {
         let peer = self
             .group
             .peer(member as i32)
             .unwrap_or_else(|| unreachable!("seats are those of members"));
         let target = Target::attach(peer, self.key(member))?;
-        let place = Place {
+        let memory = TargetMemory {
             target,
             unit: self.unit(member),
         };
-        Ok(self.places.put(member, place))
+        Ok(self.targets.put(member, memory))
     }
 
     /// The memory of a target that may be accessed now and is known, and the offset in it of `disp`, in a window that is not checked. `None`:
     /// it is another window, or what is wrong with the arguments is found out elsewhere.
     #[inline(always)] // Half of what a short put costs is calls.
-    pub(super) fn plain_place(&self, rank: i32, disp: i64) -> Option<(&Place, u64)> {
+    pub(super) fn plain_target(&self, rank: i32, disp: i64) -> Option<(&TargetMemory, u64)> {
         // No member is as high as a negative rank. Nothing is known of those of a dynamic window.
         let target = rank as u32 as usize;
-        let place = self.places.known(target)?;
+        let memory = self.targets.known(target)?;
         if self.is_checked || disp < 0 || !self.epochs.admits(target) {
             return None;
         }
-        Some((place, (disp as u64).checked_mul(place.unit as u64)?))
+        Some((memory, (disp as u64).checked_mul(memory.unit as u64)?))
     }
 
     /// Do something with the region, and the offset in it, where `disp` of a member lies. In a dynamic window `count` elements must lie
@@ -114,17 +114,17 @@ impl Win {
             let (target, at) = self.attached_at(member, disp, datatype, count)?;
             return f(&target, at);
         }
-        let place = self.place(member)?;
+        let memory = self.target_memory(member)?;
         match u64::try_from(disp)
             .ok()
-            .and_then(|disp| disp.checked_mul(place.unit as u64))
+            .and_then(|disp| disp.checked_mul(memory.unit as u64))
         {
-            Some(at) => f(&place.target, at).map_err(|error| self.about(error, member, disp)),
-            None => Err(wrong_disp(disp, place.unit)),
+            Some(at) => f(&memory.target, at).map_err(|error| self.about(error, member, disp)),
+            None => Err(wrong_disp(disp, memory.unit)),
         }
     }
 
-    /// An error of an access, with what the caller has said of the place, if that is outside.
+    /// An error of an access, with what the caller has said of the target, if that is outside.
     #[cold]
     pub(super) fn about(&self, error: Error, member: usize, disp: i64) -> Error {
         if error.code() != Class::RmaRange as i32 {

@@ -4,7 +4,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use isthmus_os::cpu;
 use isthmus_os::process::say;
-use isthmus_os::topology::{Level, MadeUp, Place, unit};
+use isthmus_os::topology::{Level, Locality, MadeUp, unit};
 use isthmus_shm::Segment;
 
 use crate::membership::own;
@@ -33,8 +33,8 @@ static NODES: OnceLock<Vec<usize>> = OnceLock::new();
 
 /// Where a process runs, as far as all ranks know that of each other: on the machine that the user made up, and on which node, if
 /// there are several; `None`: they know nothing.
-pub fn declared(peer: Peer) -> Option<Place> {
-    let machine = made_up().map(|machine| machine.place(peer.0 as usize));
+pub fn declared(peer: Peer) -> Option<Locality> {
+    let machine = made_up().map(|machine| machine.locality(peer.0 as usize));
     match NODES.get().and_then(|nodes| nodes.get(peer.0 as usize)) {
         Some(&node) => Some(machine.unwrap_or_default().on_machine(node)),
         None => machine,
@@ -42,28 +42,28 @@ pub fn declared(peer: Peer) -> Option<Place> {
 }
 
 /// Where these CPUs are. What was found last is kept: it takes tens of files, and programs make topologies in loops.
-fn of_cpus(cpus: Vec<usize>) -> Place {
-    static LAST: Mutex<Option<(Vec<usize>, Place)>> = Mutex::new(None);
+fn of_cpus(cpus: Vec<usize>) -> Locality {
+    static LAST: Mutex<Option<(Vec<usize>, Locality)>> = Mutex::new(None);
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((known, place)) = &*last
+    if let Some((known, locality)) = &*last
         && *known == cpus
     {
-        return *place;
+        return *locality;
     }
-    let place = Place::of_cpus(&cpus);
-    *last = Some((cpus, place));
-    place
+    let locality = Locality::of_cpus(&cpus);
+    *last = Some((cpus, locality));
+    locality
 }
 
 /// Where the process of that rank, which is the calling one, may run at this moment.
-pub(crate) fn of_rank(rank: u32) -> Place {
-    let place = match made_up() {
-        Some(machine) => machine.place(rank as usize),
+pub(crate) fn of_rank(rank: u32) -> Locality {
+    let locality = match made_up() {
+        Some(machine) => machine.locality(rank as usize),
         None => of_cpus(cpu::affinity()),
     };
     match NODES.get().and_then(|nodes| nodes.get(rank as usize)) {
-        Some(&node) => place.on_machine(node),
-        None => place,
+        Some(&node) => locality.on_machine(node),
+        None => locality,
     }
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn learn_nodes(segment: &Segment) {
 }
 
 /// Where the calling process may run at this moment: it may be bound elsewhere between two calls. Only after [`crate::boot`].
-pub fn here() -> Place {
+pub fn own_locality() -> Locality {
     let world = own::world().expect("MPI procedures check that the engine has booted");
     of_rank(world.rank)
 }
@@ -87,25 +87,25 @@ pub fn here() -> Place {
 /// The kinds of hardware that are known of, with whether the calling process may only run in one unit of it at this moment.
 /// Only after [`crate::boot`].
 pub fn hardware() -> Vec<(Level, bool)> {
-    let place = here();
+    let locality = own_locality();
     let cpus = cpu::affinity();
     let is_known = |level: Level| {
         let told = || cpus.first().is_some_and(|cpu| unit(*cpu, level).is_some());
-        place.unit(level).is_some() || made_up().is_some() || told()
+        locality.unit(level).is_some() || made_up().is_some() || told()
     };
     let known = Level::ALL.into_iter().filter(|level| is_known(*level));
-    known.map(|level| (level, place.unit(level).is_some())).collect()
+    known.map(|level| (level, locality.unit(level).is_some())).collect()
 }
 
 impl Entered {
     /// Where `peer` could run when it joined the job; `None` if it has not. It never changes, so ranks that know of each
     /// other that they have joined may decide by it.
-    pub fn place_of(&mut self, peer: Peer) -> Option<Place> {
+    pub fn locality_of(&mut self, peer: Peer) -> Option<Locality> {
         let engine = self.engine();
         if engine.channels.is_remote(peer.0) {
             return declared(peer);
         }
         let identity = engine.segment.slot(peer.0).identity()?;
-        Some(Place::from_bits(identity.place))
+        Some(Locality::from_bits(identity.locality))
     }
 }

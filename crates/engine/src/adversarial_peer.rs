@@ -1,4 +1,4 @@
-//! What a broken or hostile peer may write: records of any handlers, lengths and contents. The engine must neither panic nor
+//! What a broken or adversarial peer may write: records of any handlers, lengths and contents. The engine must neither panic nor
 //! write outside the buffers of pending receives (law 6). Fuzzers choose the records ([`feed`]), and tests random ones.
 
 use std::sync::atomic::Ordering;
@@ -66,13 +66,13 @@ fn attack_until<C: Choices>(numbers: &mut C, done: impl Fn(&C, u32) -> bool) -> 
     let fd = crate::membership::job::create(2, Nonce([1; 16])).expect("memory");
     let segment: *mut Segment = Box::into_raw(Box::new(Segment::attach(fd, [1; 16]).expect("a job segment")));
     // SAFETY: just made; it goes below, after the last that names it.
-    let taken = attack(unsafe { &*segment }, numbers, done);
+    let taken = run(unsafe { &*segment }, numbers, done);
     // SAFETY: the engine is gone, and the buffers of its operations are.
     drop(unsafe { Box::from_raw(segment) });
     taken
 }
 
-fn attack<C: Choices>(segment: &'static Segment, numbers: &mut C, done: impl Fn(&C, u32) -> bool) -> u64 {
+fn run<C: Choices>(segment: &'static Segment, numbers: &mut C, done: impl Fn(&C, u32) -> bool) -> u64 {
     let mut engine = Engine::new(segment, US, true, None);
     // The peer's ring, as the peer would make it.
     let at = segment.allocate(ring::bytes_for(SMALL_RING)).expect("memory");

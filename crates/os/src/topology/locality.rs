@@ -1,6 +1,6 @@
 //! Where on the machine a process runs: which package, NUMA node, cache and core hold all the CPUs that it may use.
 //!
-//! Ranks compare their places to see what they share. A made-up machine ([`MadeUp`]) puts each rank where a test wants it.
+//! Ranks compare their localities to see what they share. A made-up machine ([`MadeUp`]) puts each rank where a test wants it.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -47,7 +47,7 @@ impl Level {
     }
 }
 
-/// Bits of a unit's number in [`Place::bits`].
+/// Bits of a unit's number in [`Locality::bits`].
 const WIDTH: u32 = 10;
 /// Units of one kind have smaller numbers.
 const UNITS: u16 = (1 << WIDTH) - 1;
@@ -55,9 +55,9 @@ const UNITS: u16 = (1 << WIDTH) - 1;
 /// Where a process runs: for each level the unit that all its CPUs lie in, if there is one. A process that may run
 /// anywhere on a machine with two packages is in no package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Place([Option<u16>; Level::ALL.len()]);
+pub struct Locality([Option<u16>; Level::ALL.len()]);
 
-impl Place {
+impl Locality {
     /// The unit of that kind which the process cannot leave.
     pub fn unit(self, level: Level) -> Option<u16> {
         self.0[level as usize]
@@ -84,12 +84,12 @@ impl Place {
 
     /// What [`Self::bits`] made.
     pub fn from_bits(mut bits: u64) -> Self {
-        let mut place = Self::default();
-        for unit in place.0.iter_mut().rev() {
+        let mut locality = Self::default();
+        for unit in locality.0.iter_mut().rev() {
             *unit = Some(bits as u16 & UNITS).filter(|unit| *unit < UNITS);
             bits >>= WIDTH;
         }
-        place
+        locality
     }
 
     /// Where a process is that may use these CPUs, in increasing order. A unit's number is that of its first CPU.
@@ -98,16 +98,16 @@ impl Place {
     }
 
     fn within(cpus: &[usize], unit: impl Fn(Level) -> Option<Vec<usize>>) -> Self {
-        let mut place = Self::default();
+        let mut locality = Self::default();
         for level in Level::ALL {
             let holds = |unit: &Vec<usize>| cpus.iter().all(|cpu| unit.contains(cpu));
             if let Some(unit) = unit(level).filter(holds) {
-                place.set(level, unit[0]);
+                locality.set(level, unit[0]);
             }
         }
         // Whatever the kernel hides, it is one machine.
-        place.set(Level::Machine, 0);
-        place
+        locality.set(Level::Machine, 0);
+        locality
     }
 
     /// The same, on that machine of several.
@@ -206,8 +206,8 @@ impl MadeUp {
     }
 
     /// Where `rank` runs.
-    pub fn place(&self, rank: usize) -> Place {
-        let mut place = Place::default();
+    pub fn locality(&self, rank: usize) -> Locality {
+        let mut locality = Locality::default();
         match self {
             Self::Grid {
                 machines,
@@ -217,12 +217,12 @@ impl MadeUp {
             } => {
                 let core = rank % (machines * packages * nodes * cores);
                 let node = core / cores;
-                place.set(Level::Machine, node / nodes / packages);
-                place.set(Level::Package, node / nodes);
-                place.set(Level::Numa, node);
-                place.set(Level::L3, node);
-                place.set(Level::L2, core);
-                place.set(Level::Core, core);
+                locality.set(Level::Machine, node / nodes / packages);
+                locality.set(Level::Package, node / nodes);
+                locality.set(Level::Numa, node);
+                locality.set(Level::L3, node);
+                locality.set(Level::L2, core);
+                locality.set(Level::Core, core);
             }
             Self::List(entries) => {
                 let own = entries[rank % entries.len()];
@@ -230,15 +230,15 @@ impl MadeUp {
                 let before: BTreeSet<_> = entries.iter().filter(|entry| **entry < own).collect();
                 let unit = before.len();
                 let (machine, _) = own;
-                place.set(Level::Machine, machine);
+                locality.set(Level::Machine, machine);
                 for level in [Level::Package, Level::Numa, Level::L3] {
-                    place.set(level, unit);
+                    locality.set(level, unit);
                 }
-                place.set(Level::L2, rank);
-                place.set(Level::Core, rank);
+                locality.set(Level::L2, rank);
+                locality.set(Level::Core, rank);
             }
         }
-        place
+        locality
     }
 }
 
@@ -246,14 +246,14 @@ impl MadeUp {
 mod tests {
     use super::*;
 
-    fn units(place: Place) -> [Option<u16>; 6] {
-        Level::ALL.map(|level| place.unit(level))
+    fn units(locality: Locality) -> [Option<u16>; 6] {
+        Level::ALL.map(|level| locality.unit(level))
     }
 
     #[test]
     fn a_process_is_where_all_its_cpus_are() {
         // Two packages of two cores of two threads, numbered as many machines do; the kernel hides the caches.
-        let place = |cpus: &[usize]| {
+        let locality = |cpus: &[usize]| {
             let of_first = |level| {
                 let units: &[&[usize]] = match level {
                     Level::Machine => &[&[0, 1, 2, 3, 4, 5, 6, 7]],
@@ -266,19 +266,19 @@ mod tests {
                     .find(|unit| unit.contains(&cpus[0]))
                     .map(|unit| unit.to_vec())
             };
-            units(Place::within(cpus, of_first))
+            units(Locality::within(cpus, of_first))
         };
-        assert_eq!(place(&[5]), [Some(0), Some(0), None, None, None, Some(1)]);
-        assert_eq!(place(&[1, 4]), [Some(0), Some(0), None, None, None, None]);
-        assert_eq!(place(&[3, 7]), [Some(0), Some(2), None, None, None, Some(3)]);
-        assert_eq!(place(&[0, 2]), [Some(0), None, None, None, None, None]);
+        assert_eq!(locality(&[5]), [Some(0), Some(0), None, None, None, Some(1)]);
+        assert_eq!(locality(&[1, 4]), [Some(0), Some(0), None, None, None, None]);
+        assert_eq!(locality(&[3, 7]), [Some(0), Some(2), None, None, None, Some(3)]);
+        assert_eq!(locality(&[0, 2]), [Some(0), None, None, None, None, None]);
     }
 
     #[test]
     fn this_machine_holds_us() {
         let cpus = crate::cpu::affinity();
-        assert_eq!(Place::of_cpus(&cpus).unit(Level::Machine), Some(0));
-        let bound = Place::of_cpus(&cpus[..1]);
+        assert_eq!(Locality::of_cpus(&cpus).unit(Level::Machine), Some(0));
+        let bound = Locality::of_cpus(&cpus[..1]);
         for level in Level::ALL {
             let Some(unit) = unit(cpus[0], level) else { continue };
             assert!(unit.is_sorted() && unit.contains(&cpus[0]), "{level:?}: {unit:?}");
@@ -289,18 +289,18 @@ mod tests {
     #[test]
     fn made_up_machines() {
         let two = MadeUp::parse("2x4").expect("packages x cores");
-        let places: Vec<_> = (0..10).map(|rank| two.place(rank)).collect();
-        assert_eq!(units(places[3]), [0, 0, 0, 0, 3, 3].map(Some));
-        assert_eq!(units(places[5]), [0, 1, 1, 1, 5, 5].map(Some));
-        assert_eq!(places[8], places[0]);
+        let localities: Vec<_> = (0..10).map(|rank| two.locality(rank)).collect();
+        assert_eq!(units(localities[3]), [0, 0, 0, 0, 3, 3].map(Some));
+        assert_eq!(units(localities[5]), [0, 1, 1, 1, 5, 5].map(Some));
+        assert_eq!(localities[8], localities[0]);
         let large = MadeUp::parse("2x1x2x4").expect("machines x packages x nodes x cores");
-        assert_eq!(units(large.place(13)), [1, 1, 3, 3, 13, 13].map(Some));
+        assert_eq!(units(large.locality(13)), [1, 1, 3, 3, 13, 13].map(Some));
         let list = MadeUp::parse("0,1,0.0,1.0").expect("packages");
-        let places: Vec<_> = (0..5).map(|rank| list.place(rank)).collect();
-        assert_eq!(places[0].shared(places[2]), Some(Level::L3));
-        assert_eq!(places[0].shared(places[1]), Some(Level::Machine));
-        assert_eq!(places[0].shared(places[3]), None);
-        assert_eq!(units(places[3]), [1, 2, 2, 2, 3, 3].map(Some));
+        let localities: Vec<_> = (0..5).map(|rank| list.locality(rank)).collect();
+        assert_eq!(localities[0].shared(localities[2]), Some(Level::L3));
+        assert_eq!(localities[0].shared(localities[1]), Some(Level::Machine));
+        assert_eq!(localities[0].shared(localities[3]), None);
+        assert_eq!(units(localities[3]), [1, 2, 2, 2, 3, 3].map(Some));
         for bad in ["", "x", "0x2", "2x", "1,", "a", "1x2x3x4x5", "99999x99999", "0.0.0"] {
             assert_eq!(MadeUp::parse(bad), None, "{bad}");
         }
@@ -308,7 +308,7 @@ mod tests {
 
     #[test]
     fn distances_grow_outward() {
-        let at = |text: &str, rank| MadeUp::parse(text).expect("a machine").place(rank);
+        let at = |text: &str, rank| MadeUp::parse(text).expect("a machine").locality(rank);
         let machine = |rank| at("2x2x2x2", rank);
         assert_eq!(machine(0).distance(machine(0)), 0);
         assert_eq!(machine(0).distance(machine(1)), 2);
@@ -318,13 +318,13 @@ mod tests {
     }
 
     #[test]
-    fn places_travel_as_numbers() {
-        let place = MadeUp::parse("3x2").expect("a machine").place(4);
-        assert_eq!(Place::from_bits(place.bits()), place);
-        assert_eq!(Place::from_bits(Place::default().bits()), Place::default());
-        let many = MadeUp::List(vec![(0, 0)]).place(5000);
+    fn localities_travel_as_numbers() {
+        let locality = MadeUp::parse("3x2").expect("a machine").locality(4);
+        assert_eq!(Locality::from_bits(locality.bits()), locality);
+        assert_eq!(Locality::from_bits(Locality::default().bits()), Locality::default());
+        let many = MadeUp::List(vec![(0, 0)]).locality(5000);
         assert_eq!(many.unit(Level::Core), None, "too many to count");
-        assert_eq!(Place::from_bits(many.bits()), many);
-        assert_eq!(Place::default().shared(Place::default()), None);
+        assert_eq!(Locality::from_bits(many.bits()), many);
+        assert_eq!(Locality::default().shared(Locality::default()), None);
     }
 }

@@ -1,15 +1,16 @@
-//! Ways that the bytes of a message may take, and what a transfer costs.
+//! Data paths: how the bytes of a message get to the receiver, and what a transfer costs.
 
 use isthmus_os::clock;
 use isthmus_shm::occupancy;
 use isthmus_transfer::copy::{self, Copying};
 use isthmus_transfer::stream::{KINDS, Kind};
 
+use crate::learning::Alternative;
 use crate::rules::Rule;
 
 /// How the bytes of a message get here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum DataPath {
     /// Straight from the sender's buffer, by the kernel.
     SingleCopy,
     /// Straight from the sender's buffer, which both sides map.
@@ -20,7 +21,7 @@ pub enum Way {
     Stream(Kind),
 }
 
-impl Way {
+impl DataPath {
     /// The mechanism's name, as in tunables.
     pub fn mechanism(self) -> &'static str {
         match self {
@@ -38,44 +39,45 @@ impl Way {
             Self::SingleCopy | Self::Mapped | Self::Stream(_) => Copying::usual(),
         }
     }
+}
 
-    /// A number for it, from 0 up to [`WAYS`].
-    pub const fn index(self) -> usize {
+impl Alternative for DataPath {
+    fn index(self) -> usize {
         match self {
             Self::Ring(copying) => copying as usize,
-            Self::SingleCopy => copy::WAYS,
-            Self::Mapped => copy::WAYS + 1,
-            Self::Stream(kind) => copy::WAYS + 2 + kind as usize,
+            Self::SingleCopy => copy::COPYINGS,
+            Self::Mapped => copy::COPYINGS + 1,
+            Self::Stream(kind) => copy::COPYINGS + 2 + kind as usize,
         }
     }
 }
 
-/// How many ways there are.
-pub const WAYS: usize = copy::WAYS + 2 + KINDS;
+/// How many there are.
+pub const DATA_PATHS: usize = copy::COPYINGS + 2 + KINDS;
 
-/// The ways through the ring that are worth a try on this processor, the usual one first. Where ranks share CPUs, only
+/// The paths through the ring that are worth a try on this processor, the usual one first. Where ranks share CPUs, only
 /// that: times would tell who was descheduled, and bytes that the next rank on this CPU reads should stay in its cache.
-pub fn ring_ways() -> impl Iterator<Item = Way> + Clone {
+pub fn ring_paths() -> impl Iterator<Item = DataPath> + Clone {
     let usual = Copying::usual();
-    let others = [Copying::Vector, Copying::String, Copying::Streaming];
+    let others = [Copying::Vector, Copying::RepMovsb, Copying::Streaming];
     let oversubscribed = occupancy::is_oversubscribed();
     let others = others
         .into_iter()
-        .filter(move |&way| !oversubscribed && Rule::Instructions.holds() && way != usual && way.is_sensible());
-    std::iter::once(usual).chain(others).map(Way::Ring)
+        .filter(move |&path| !oversubscribed && Rule::Instructions.holds() && path != usual && path.is_sensible());
+    std::iter::once(usual).chain(others).map(DataPath::Ring)
 }
 
 /// What a transfer costs, in [`clock::ticks`].
 #[derive(Debug, Clone, Copy)]
-pub struct Effort {
-    /// When it was known which way it takes.
+pub struct CostSample {
+    /// When it was known which path it takes.
     since: u64,
     /// What each side has spent copying, at most 2^32.
     sender: u32,
     receiver: u32,
 }
 
-impl Effort {
+impl CostSample {
     /// Of a transfer that begins now.
     pub fn begin() -> Self {
         Self {
