@@ -13,6 +13,7 @@
 #![allow(unsafe_code)] // Copies between memory that users name, and words in memory that peers write; each site argues its case.
 
 pub mod accumulate;
+pub mod arguments;
 pub mod control;
 pub mod directory;
 pub mod domain;

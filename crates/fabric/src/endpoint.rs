@@ -45,7 +45,8 @@ pub enum Sent {
 pub enum Event {
     /// A frame came: so many bytes of its buffer, which is the caller's until it [gives it back](Endpoint::give_back).
     Received(Frame, usize),
-    /// A frame could not be delivered: the way to its destination is closed. Frames that went there before may be lost, too.
+    /// A frame could not be delivered: the connection to its destination has ended. Frames that went there before may be lost, too; of those
+    /// nothing more is said.
     Lost(Destination, Error),
     /// The [read](Endpoint::read) or [write](Endpoint::write) of this number is over, or has failed: then any part of its bytes may be there.
     Read(u64, Result<()>),
@@ -58,6 +59,8 @@ struct DestinationState {
     delivered: bool,
     /// Frames that the provider has, and has not said to have gone.
     frames: usize,
+    /// Connections that have ended, as far as frames told: so many failed frames were sent over different ones.
+    connection: u32,
 }
 
 /// One endpoint, with its buffers. Everything of it is used by one thread at a time.
@@ -272,10 +275,11 @@ impl Endpoint {
         if self.state(to.0).frames >= SENDS {
             return None;
         }
-        if self.operations.free(Kind::Send).is_empty() {
-            self.make(Kind::Send).ok()?;
+        if let Some(free) = self.operations.take_send() {
+            return Some(Frame(free));
         }
-        self.operations.free(Kind::Send).pop().map(Frame)
+        self.make(Kind::Send).ok()?;
+        self.operations.take_send().map(Frame)
     }
 
     /// The bytes of a frame that was taken, or that has come.
@@ -283,11 +287,16 @@ impl Endpoint {
         self.operations.bytes(frame.0)
     }
 
+    /// Copy the first bytes of a frame to another one.
+    pub fn copy(&mut self, from: Frame, to: Frame, length: usize) {
+        self.operations.copy(from.0, to.0, length);
+    }
+
     /// The frame is not needed after all.
     pub fn put_back(&mut self, frame: Frame) {
         debug_assert!(!self.operations.at(frame.0).under_way);
         self.operations.at(frame.0).kept = false;
-        self.operations.free(Kind::Send).push(frame.0);
+        self.operations.free(frame.0);
     }
 
     /// The bytes of a frame that was [taken](Self::take) are to stay after it has gone, until [it is let go](Self::let_go).
@@ -336,8 +345,10 @@ impl Endpoint {
         let inject = length <= self.inject && self.has_delivered(to);
         let description = self.operations.description(index);
         let at: *const c_void = self.operations.bytes(index).as_ptr().cast();
+        let connection = self.state(to.0).connection;
         let operation = self.operations.at(index);
         operation.to = to.0;
+        operation.connection = connection;
         let operation: *mut c_void = std::ptr::from_mut(operation).cast();
         // SAFETY: the bytes are the frame's, which stays untouched until its completion; injected ones are copied.
         let code = unsafe {
@@ -361,8 +372,19 @@ impl Endpoint {
                 Ok(Sent::Going)
             }
             code if -code == abi::EAGAIN => Ok(Sent::Busy),
-            code => Err(self.library.failed("fi_send", code)),
+            code => {
+                self.ends_connection(to.0, connection);
+                Err(self.library.failed("fi_send", code))
+            }
         }
+    }
+
+    /// A frame that went over this connection there has failed. False: of that connection it is known already.
+    fn ends_connection(&mut self, to: u64, connection: u32) -> bool {
+        let state = self.state(to);
+        let is_news = state.connection == connection;
+        state.connection = state.connection.wrapping_add(u32::from(is_news));
+        is_news
     }
 
     /// Give the provider the buffers that may be filled.
@@ -478,8 +500,10 @@ impl Endpoint {
             }
             Kind::Send => {
                 self.end(index)?;
+                let connection = self.operations.at(index).connection;
                 let to = self.has_gone(index);
-                Ok(Some(Event::Lost(Destination(to), error)))
+                let is_news = self.ends_connection(to, connection);
+                Ok(is_news.then(|| Event::Lost(Destination(to), error)))
             }
             // A frame longer than any of ours, or a connection that ended within one.
             Kind::Receive => {
@@ -648,6 +672,41 @@ pub(crate) mod tests {
             }
         }
         came
+    }
+
+    /// What is told of several frames once is made good for all of them: those that fail later went before that.
+    #[test]
+    fn frames_that_are_lost_with_one_connection_are_told_once() {
+        let Some((mut one, mut other)) = pair() else { return };
+        let there = one.resolve(other.name()).expect("a name");
+        let mut came = send(&mut one, b"words", there, &mut other);
+        let began = Instant::now();
+        while (came.is_empty() || !one.is_quiet()) && began.elapsed() < Duration::from_secs(20) {
+            came.extend(receive(&mut one, &mut other));
+        }
+        drop(other);
+        // Longer than what is injected, so that it is told of each what becomes of it; the provider may know already, and take none.
+        let mut told = 0;
+        for _ in 0..SENDS {
+            let Some(frame) = one.take(there) else { break };
+            match one.send(frame, FRAME, there) {
+                Ok(Sent::Going) => {}
+                Ok(Sent::Busy) => one.put_back(frame),
+                Err(_) => {
+                    one.put_back(frame);
+                    told += 1;
+                    break;
+                }
+            }
+        }
+        while (told == 0 || !one.is_quiet()) && began.elapsed() < Duration::from_secs(20) {
+            match one.poll().expect("a working endpoint") {
+                Some(Event::Lost(to, _)) => told += i32::from(to == there),
+                Some(event) => panic!("{event:?}"),
+                None => {}
+            }
+        }
+        assert_eq!(told, 1);
     }
 
     /// The buffer of a kept frame is nobody else's until it is let go, whether the provider is done with it or not.

@@ -3,6 +3,7 @@
 //!
 //! The provider names an operation by its address. So they are made in chunks, which stay where they are until the endpoint is closed.
 
+use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
@@ -53,6 +54,8 @@ pub(crate) struct Operation {
     pub under_way: bool,
     /// Of a frame that goes: its buffer is kept until the caller has no more use for it.
     pub kept: bool,
+    /// Of a frame that goes: over which connection there, counted.
+    pub connection: u32,
     /// Of a read or a write: its number, and what the provider wants to know of the memory on this side.
     pub number: u64,
     pub region: Option<NonNull<Mr>>,
@@ -73,10 +76,12 @@ pub(crate) struct Chunk {
 #[derive(Debug, Default)]
 pub(crate) struct Operations {
     chunks: Vec<Chunk>,
-    /// Buffers of frames that may be filled to go.
+    /// Where the operations of each chunk begin, in this order, and which chunk it is.
+    starts: Vec<(usize, usize)>,
+    /// Buffers of frames that may be filled to go: the last one that was used is next, and likely in a cache.
     free_sends: Vec<usize>,
-    /// Operations of reads that are not under way.
-    free_reads: Vec<usize>,
+    /// Operations of reads that are not under way. They are used in turn: if the provider ends one twice, its place is most likely still free.
+    free_reads: VecDeque<usize>,
 }
 
 impl Chunk {
@@ -86,6 +91,7 @@ impl Chunk {
             to: abi::ADDR_UNSPEC,
             under_way: false,
             kept: false,
+            connection: 0,
             number: 0,
             region: None,
         };
@@ -105,20 +111,33 @@ impl Operations {
         let first = self.chunks.len() * STRIDE;
         let numbers = first..first + chunk.kind.count();
         let kind = chunk.kind;
+        let start = (chunk.operations.as_ptr().addr(), self.chunks.len());
+        let place = self.starts.partition_point(|other| *other < start);
+        self.starts.insert(place, start);
         self.chunks.push(chunk);
         match kind {
             Kind::Receive => return numbers.collect(),
             Kind::Send => self.free_sends.extend(numbers.rev()),
-            Kind::Read => self.free_reads.extend(numbers.rev()),
+            Kind::Read => self.free_reads.extend(numbers),
         }
         Vec::new()
     }
 
-    /// The free ones of a kind that is not received.
-    pub fn free(&mut self, kind: Kind) -> &mut Vec<usize> {
-        match kind {
-            Kind::Read => &mut self.free_reads,
-            Kind::Send | Kind::Receive => &mut self.free_sends,
+    /// A frame that may be filled to go, if there is one.
+    pub fn take_send(&mut self) -> Option<usize> {
+        self.free_sends.pop()
+    }
+
+    /// An operation of a read that is not under way, if there is one.
+    pub fn take_read(&mut self) -> Option<usize> {
+        self.free_reads.pop_front()
+    }
+
+    /// One that was taken is free again. Not of a receive.
+    pub fn free(&mut self, index: usize) {
+        match self.kind(index) {
+            Kind::Read => self.free_reads.push_back(index),
+            Kind::Send | Kind::Receive => self.free_sends.push(index),
         }
     }
 
@@ -142,6 +161,20 @@ impl Operations {
         &mut self.chunks[index / STRIDE].buffers[index % STRIDE * FRAME..][..FRAME]
     }
 
+    /// Copy the first bytes of a frame to another one.
+    pub fn copy(&mut self, from: usize, to: usize, length: usize) {
+        let place = |index: usize| index % STRIDE * FRAME;
+        match self.chunks.get_disjoint_mut([from / STRIDE, to / STRIDE]) {
+            Ok([one, other]) => {
+                other.buffers[place(to)..][..length].copy_from_slice(&one.buffers[place(from)..][..length]);
+            }
+            Err(_) => {
+                let buffers = &mut self.chunks[from / STRIDE].buffers;
+                buffers.copy_within(place(from)..place(from) + length, place(to));
+            }
+        }
+    }
+
     /// What the provider wants to know of them, or null.
     pub fn description(&self, index: usize) -> *mut c_void {
         let region = self.chunks[index / STRIDE].region;
@@ -151,10 +184,11 @@ impl Operations {
 
     /// Which operation the provider names so.
     pub fn index_of(&self, context: *mut c_void) -> Option<usize> {
-        self.chunks.iter().enumerate().find_map(|(number, chunk)| {
-            let at = context.addr().checked_sub(chunk.operations.as_ptr().addr())? / size_of::<Operation>();
-            (at < chunk.operations.len()).then_some(number * STRIDE + at)
-        })
+        let address = context.addr();
+        let after = self.starts.partition_point(|(start, _)| *start <= address);
+        let (start, number) = self.starts[..after].last()?;
+        let at = (address - start) / size_of::<Operation>();
+        (at < self.chunks[*number].operations.len()).then_some(number * STRIDE + at)
     }
 
     /// Regions of buffers, to be closed.
@@ -180,14 +214,50 @@ mod tests {
         for kind in [Kind::Send, Kind::Read, Kind::Send] {
             assert!(all.add(Chunk::new(kind)).is_empty());
         }
-        let free = all.free(Kind::Send).clone();
+        let free = all.free_sends.clone();
         assert_eq!((free.len(), all.sends_in_use()), (2 * SENDS, 0));
-        assert_eq!(all.free(Kind::Read).len(), STRIDE);
+        assert_eq!(all.free_reads.len(), STRIDE);
         for index in free {
             let context: *mut c_void = std::ptr::from_mut(all.at(index)).cast();
             assert_eq!((all.index_of(context), all.kind(index)), (Some(index), Kind::Send));
             all.bytes(index).fill(1);
         }
+        for read in all.free_reads.clone() {
+            let context: *mut c_void = std::ptr::from_mut(all.at(read)).cast();
+            assert_eq!((all.index_of(context), all.kind(read)), (Some(read), Kind::Read));
+        }
+        for unknown in [1, usize::MAX, all.starts[0].0 - 1] {
+            assert_eq!(all.index_of(std::ptr::without_provenance_mut(unknown)), None);
+        }
         assert_eq!(all.index_of(std::ptr::null_mut()), None);
+    }
+
+    /// What ends twice is noticed while its place is free: that is so until all others were used.
+    #[test]
+    fn reads_take_places_in_turn_and_frames_the_last_one() {
+        let mut all = Operations::default();
+        all.add(Chunk::new(Kind::Send));
+        all.add(Chunk::new(Kind::Read));
+        let first = all.take_read().expect("a place");
+        all.free(first);
+        let others = (1..STRIDE).filter(|_| all.take_read().is_some_and(|read| read != first));
+        assert_eq!(others.count(), STRIDE - 1);
+        assert_eq!((all.take_read(), all.take_read()), (Some(first), None));
+        let frame = all.take_send().expect("a frame");
+        all.free(frame);
+        assert_eq!(all.take_send(), Some(frame));
+    }
+
+    #[test]
+    fn frames_are_copied_within_a_chunk_and_between_two() {
+        let mut all = Operations::default();
+        all.add(Chunk::new(Kind::Send));
+        all.add(Chunk::new(Kind::Send));
+        for (from, to) in [(0, 1), (1, STRIDE), (STRIDE, STRIDE + 1), (STRIDE + 1, 2)] {
+            all.bytes(from)[..3].copy_from_slice(&[from as u8, 2, 3]);
+            all.bytes(to).fill(9);
+            all.copy(from, to, 2);
+            assert_eq!(all.bytes(to)[..3], [from as u8, 2, 9]);
+        }
     }
 }

@@ -176,11 +176,13 @@ impl Endpoint {
         access: u64,
         number: u64,
     ) -> Result<(usize, *mut c_void, *mut c_void)> {
-        if self.operations.free(Kind::Read).is_empty() {
-            self.make(Kind::Read)?;
-        }
-        let free = self.operations.free(Kind::Read);
-        let index = free.pop().expect("just made if there was none");
+        let index = match self.operations.take_read() {
+            Some(index) => index,
+            None => {
+                self.make(Kind::Read)?;
+                self.operations.take_read().expect("just made")
+            }
+        };
         let (mode, _) = self.offer.registration();
         let mut region = None;
         if mode & abi::MR_LOCAL != 0 {
@@ -188,7 +190,7 @@ impl Endpoint {
             match unsafe { self.register_memory(at, length, access, index as u64) } {
                 Ok(made) => region = Some(made),
                 Err(error) => {
-                    self.operations.free(Kind::Read).push(index);
+                    self.operations.free(index);
                     return Err(error);
                 }
             }
@@ -219,7 +221,7 @@ impl Endpoint {
         let operation = self.operations.at(index);
         operation.region.take().into_iter().for_each(close);
         let number = operation.number;
-        self.operations.free(Kind::Read).push(index);
+        self.operations.free(index);
         number
     }
 

@@ -17,10 +17,10 @@ mod onesided;
 mod print;
 mod sparse;
 
-use std::borrow::Cow;
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{c_char, c_int};
 use std::sync::Arc;
 
+use isthmus_armci::arguments::text;
 use isthmus_armci::error::room;
 
 use crate::array::Array;
@@ -137,18 +137,6 @@ unsafe fn patch<I: Number>(array: &Array, lo: *const I, hi: *const I) -> Result<
             hi: list(hi, array.rank(), "hi")?,
         })
     }
-}
-
-/// A C string; null is an empty one.
-///
-/// # Safety
-/// It must end with a zero.
-unsafe fn text<'a>(at: *const c_char) -> Cow<'a, str> {
-    if at.is_null() {
-        return "".into();
-    }
-    // SAFETY: the caller's promise.
-    unsafe { CStr::from_ptr(at) }.to_string_lossy()
 }
 
 /// An array by its handle.

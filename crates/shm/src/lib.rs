@@ -29,6 +29,7 @@ pub use advert::Advert;
 pub use descriptor::Descriptor;
 pub use doorbell::{Doorbell, Slept};
 pub use registry::{Registry, SharedAddress};
+pub use reserve::MemoryWait;
 pub use segment::{Offset, Segment};
 pub use slot::Slot;
 pub use stripe::Stripe;

@@ -75,6 +75,24 @@ impl Account<'_> {
         Counted::once_left(self.granted, wanted, || self.look()).map(Counted::keep)
     }
 
+    /// As [`Self::grant`], without waiting for others: to be tried again after [`Self::wait`].
+    pub fn grant_now(&self, wanted: u64) -> Result<(), Error> {
+        Counted::if_left(self.granted, wanted, || self.look()).map(Counted::keep)
+    }
+
+    /// Wait until what was refused for want of memory may be granted. Blocks as [`Self::grant`].
+    ///
+    /// # Errors
+    /// The one that was given, if it says anything else, or there is no reason to wait longer.
+    pub fn wait(&self, error: Error, waiting: &mut MemoryWait) -> Result<(), Error> {
+        match error {
+            Error::Exhausted {
+                wanted, limit: LIMIT, ..
+            } => waiting.wait(wanted, || self.look()),
+            other => Err(other),
+        }
+    }
+
     /// Grant so little that it is not asked, or what the program has anyway.
     pub fn grant_unseen(&self, bytes: u64) {
         self.granted.fetch_add(bytes, Ordering::SeqCst);
@@ -118,6 +136,53 @@ struct Look {
     left: u64,
 }
 
+/// For how long a process waits that was refused memory which others may give back, or turn out not to take.
+#[derive(Debug)]
+pub struct MemoryWait {
+    begin: Instant,
+    /// Since when there was never less promised than this.
+    since: Instant,
+    least: u64,
+}
+
+impl Default for MemoryWait {
+    fn default() -> Self {
+        let begin = Instant::now();
+        Self {
+            begin,
+            since: begin,
+            least: u64::MAX,
+        }
+    }
+}
+
+impl MemoryWait {
+    /// Wait until `wanted` bytes are left beside what is promised; an error if that is not to be expected. Blocks as long as others take or give
+    /// back memory, and no longer than [`MOST`] since the beginning.
+    fn wait(&mut self, wanted: u64, look: impl Fn() -> Look) -> Result<(), Error> {
+        loop {
+            let Look { promised, left } = look();
+            let is_late = self.begin.elapsed() > MOST;
+            if promised.saturating_add(wanted) < left && !is_late {
+                return Ok(());
+            }
+            // A refused process counts for a moment only.
+            if promised < self.least {
+                (self.since, self.least) = (Instant::now(), promised);
+            }
+            if is_late || wanted >= left || self.since.elapsed() > STANDSTILL {
+                return Err(Error::Exhausted {
+                    wanted,
+                    left: left.saturating_sub(self.least),
+                    limit: LIMIT,
+                });
+            }
+            // Those who wait together do not look together.
+            std::thread::sleep(LOOK * (1 + std::process::id() % 4));
+        }
+    }
+}
+
 /// Bytes that this process has counted in a word of the header.
 struct Counted<'a> {
     word: &'a AtomicU64,
@@ -128,46 +193,38 @@ impl<'a> Counted<'a> {
     /// Count `wanted` bytes once they are left beside what is promised; an error if they are not. Blocks as long as others take or give back
     /// memory, and no longer than [`MOST`].
     fn once_left(word: &'a AtomicU64, wanted: u64, look: impl Fn() -> Look) -> Result<Self, Error> {
-        if wanted >= ABSURD {
-            return Err(Error::Exhausted {
-                wanted,
-                left: look().left,
-                limit: LIMIT,
-            });
-        }
-        let begin = Instant::now();
-        let (mut since, mut least) = (begin, u64::MAX);
+        let mut waiting = MemoryWait::default();
         loop {
-            // Counted first, and what is left looked at then: of two that together want more than is left one is refused, or both.
-            word.fetch_add(wanted, Ordering::SeqCst);
-            let counted = Self { word, bytes: wanted };
-            let Look { promised, left } = look();
-            if promised < left {
+            if let Ok(counted) = Self::if_left(word, wanted, &look) {
                 return Ok(counted);
             }
-            // What we count must not refuse the others, who may be content with less.
-            drop(counted);
-            loop {
-                let Look { promised, left } = look();
-                let is_late = begin.elapsed() > MOST;
-                if promised.saturating_add(wanted) < left && !is_late {
-                    break;
-                }
-                // A refused process counts for a moment only.
-                if promised < least {
-                    (since, least) = (Instant::now(), promised);
-                }
-                if is_late || wanted >= left || since.elapsed() > STANDSTILL {
-                    return Err(Error::Exhausted {
-                        wanted,
-                        left: left.saturating_sub(least),
-                        limit: LIMIT,
-                    });
-                }
-                // Those who wait together do not look together.
-                std::thread::sleep(LOOK * (1 + std::process::id() % 4));
-            }
+            waiting.wait(wanted, &look)?;
         }
+    }
+
+    /// Count `wanted` bytes if they are left beside what is promised.
+    fn if_left(word: &'a AtomicU64, wanted: u64, look: impl Fn() -> Look) -> Result<Self, Error> {
+        let refused = |Look { promised, left }| Error::Exhausted {
+            wanted,
+            left: left.saturating_sub(promised),
+            limit: LIMIT,
+        };
+        if wanted >= ABSURD {
+            return Err(refused(look()));
+        }
+        // Counted first, and what is left looked at then: of two that together want more than is left one is refused, or both.
+        word.fetch_add(wanted, Ordering::SeqCst);
+        let counted = Self { word, bytes: wanted };
+        let seen = look();
+        if seen.promised < seen.left {
+            return Ok(counted);
+        }
+        // What we count must not refuse the others, who may be content with less.
+        drop(counted);
+        Err(refused(Look {
+            promised: seen.promised.saturating_sub(wanted),
+            ..seen
+        }))
     }
 
     fn has_taken(&mut self, bytes: u64) {
@@ -211,6 +268,26 @@ mod tests {
             waits.join().expect("no panic").expect("there is as much again");
         });
         assert_eq!(taking.into_inner(), 0);
+    }
+
+    /// It is refused after one look, and holds back nothing while its caller waits.
+    #[test]
+    fn what_is_not_waited_for_is_refused_at_once() {
+        let taking = AtomicU64::new(60);
+        let looks = std::cell::Cell::new(0);
+        let look = || {
+            looks.set(looks.get() + 1);
+            look_at(&taking, 100)
+        };
+        let refused = Counted::if_left(&taking, 60, look).map(drop);
+        assert!(matches!(refused, Err(Error::Exhausted { left: 40, .. })), "{refused:?}");
+        assert_eq!((looks.get(), taking.load(Ordering::SeqCst)), (1, 60));
+        taking.store(0, Ordering::SeqCst);
+        MemoryWait::default().wait(60, look).expect("there is as much now");
+        assert_eq!(looks.get(), 2);
+        Counted::if_left(&taking, 60, look)
+            .map(drop)
+            .expect("and it is granted");
     }
 
     /// Only what has no memory yet is held back, and nothing once it is withdrawn.

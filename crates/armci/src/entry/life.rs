@@ -4,7 +4,8 @@ use std::ffi::c_char;
 
 use isthmus_engine::abort;
 
-use super::{answer, done, text};
+use super::{answer, done};
+use crate::arguments::text;
 use crate::error::line;
 use crate::life;
 

@@ -3,8 +3,9 @@
 
 use std::ffi::{c_char, c_long, c_longlong, c_void};
 
+use super::answer;
 use super::memory::number_of;
-use super::{answer, argument_bytes, bytes, text};
+use crate::arguments::{bytes, checked_bytes, text};
 use crate::error::{Result, argument};
 use crate::group::{self, Group, WORLD};
 use crate::life::{self, job};
@@ -36,7 +37,7 @@ unsafe fn combine(group: &Group, x: *mut c_void, n: i32, op: *const c_char, kind
     let (operator, data) = unsafe {
         (
             Operator::of(&text(op))?,
-            argument_bytes("x", x.cast(), count * kind.bytes())?,
+            checked_bytes("x", x.cast(), count * kind.bytes())?,
         )
     };
     reduction::all_reduce(&group.link()?, data, kind, operator)
@@ -153,7 +154,7 @@ unsafe extern "C" fn isthmus_armci_armci_msg_sel_scope(
         let group = group::default()?;
         let (kind, count) = (Kind::of(kind)?, length("n", n)?);
         // SAFETY: the caller's promise.
-        let (operator, data) = unsafe { (Operator::of(&text(op))?, argument_bytes("x", x.cast(), count)?) };
+        let (operator, data) = unsafe { (Operator::of(&text(op))?, checked_bytes("x", x.cast(), count)?) };
         match has_others(scope)? {
             true => reduction::select(&group.link()?, data, kind, operator, contribute != 0),
             false => Ok(()),
@@ -175,7 +176,7 @@ unsafe fn broadcast(group: &Group, data: *mut c_void, count: i32, root: i32) -> 
             processes: group.size(),
         })?;
     // SAFETY: the caller's promise.
-    let data = unsafe { argument_bytes("buf", data.cast(), count) }?;
+    let data = unsafe { checked_bytes("buf", data.cast(), count) }?;
     group.link()?.broadcast(data, root)
 }
 
@@ -255,7 +256,7 @@ unsafe extern "C" fn isthmus_armci_armci_msg_snd(number: i32, data: *mut c_void,
         let job = job()?;
         let to = job.process(to)?;
         // SAFETY: the caller's promise.
-        let data = unsafe { argument_bytes("buf", data.cast(), length("len", count)?) }?;
+        let data = unsafe { checked_bytes("buf", data.cast(), length("len", count)?) }?;
         job.world.messages()?.send(to, tag(number), data)
     };
     answer("armci_msg_snd", send());
@@ -320,7 +321,7 @@ unsafe fn exchange(pointers: *mut *mut c_void, count: i32, group: i32) -> Result
     let group = group::find(group)?;
     let count = length("n", count)?;
     // SAFETY: the caller's promise; where nobody has an address there is 0.
-    let data = unsafe { argument_bytes("ptr_ar", pointers.cast(), count * size_of::<usize>()) }?;
+    let data = unsafe { checked_bytes("ptr_ar", pointers.cast(), count * size_of::<usize>()) }?;
     reduction::all_reduce(&group.link()?, data, Kind::Long, Operator::Sum)
 }
 

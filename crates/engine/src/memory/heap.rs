@@ -17,7 +17,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use isthmus_os::huge;
 pub use isthmus_shm::SharedAddress;
-use isthmus_shm::{Offset, Registry, Segment, registry, segment};
+use isthmus_shm::{MemoryWait, Offset, Registry, Segment, registry, segment};
 
 use crate::membership::own::{State, state};
 use crate::memory::huge_pages;
@@ -102,9 +102,20 @@ pub fn allocate_zeroed(length: u64, alignment: u64) -> crate::Result<NonNull<u8>
 
 /// Memory for a user, and whether all of it is zeros.
 fn take(length: u64, alignment: u64, policy: HugePages) -> crate::Result<(NonNull<u8>, bool)> {
-    if state() != State::Inside {
-        return Err(Error::Boot("no memory is shared with peers".into()));
+    let segment = segment().filter(|_| state() == State::Inside);
+    let segment = segment.ok_or_else(|| Error::Boot("no memory is shared with peers".into()))?;
+    let mut waiting = MemoryWait::default();
+    loop {
+        match take_now(length, alignment, policy) {
+            Ok(taken) => return Ok(taken),
+            // Other threads take and free meanwhile.
+            Err(error) => segment.wait_for_memory(error, &mut waiting)?,
+        }
     }
+}
+
+/// Does not wait for ranks that take memory.
+fn take_now(length: u64, alignment: u64, policy: HugePages) -> Result<(NonNull<u8>, bool), segment::Error> {
     let mut heaps = heaps();
     let Heaps {
         ordinary: heap,

@@ -12,7 +12,7 @@ use std::ptr::NonNull;
 use std::sync::{Mutex, PoisonError};
 
 use isthmus_os::{huge, mmap};
-use isthmus_shm::{Offset, Segment, directory, doorbell};
+use isthmus_shm::{MemoryWait, Offset, Segment, directory, doorbell, segment};
 
 use crate::limits::COLLAPSED;
 use crate::memory::huge_pages::HugePages;
@@ -151,17 +151,25 @@ impl Piece {
         if first >= end || self.is_in_pool() {
             return Ok(());
         }
-        let mut granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
-        for Range { start, end } in granted.missing(first..end) {
-            // After an error the parts before stay granted, and the next call finds them so.
-            self.segment.promise(Offset(self.at + start), end - start)?;
-            granted.add(start..end);
+        let mut waiting = MemoryWait::default();
+        while let Err(error) = self.grant_now(first..end) {
+            self.segment.wait_for_memory(error, &mut waiting)?;
         }
         let (at, length) = (Offset(self.at + first), end - first);
         match HugePages::policy() {
             // The settings of the machine count for others (docs/decisions/0046).
             HugePages::Auto => counters::HUGE_BYTES.add(self.segment.prefer_huge(at, length, length <= COLLAPSED)),
             policy => policy.apply(self.segment, at, length),
+        }
+        Ok(())
+    }
+
+    /// Grant whole pages. Does not wait for ranks that take memory; after an error the parts before stay granted, and the next call finds them so.
+    fn grant_now(&self, pages: Range<u64>) -> std::result::Result<(), segment::Error> {
+        let mut granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
+        for Range { start, end } in granted.missing(pages) {
+            self.segment.promise(Offset(self.at + start), end - start)?;
+            granted.add(start..end);
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use isthmus_armci::entry::argument_bytes;
+use isthmus_armci::arguments::checked_bytes;
 use isthmus_armci::group::{self, Group};
 use isthmus_armci::reduction::{Operator, all_reduce};
 
@@ -18,7 +18,7 @@ use crate::life;
 unsafe fn combine(group: &Group, at: *mut c_void, count: c_int, kind: Kind, operator: *const c_char) -> Result<()> {
     let count = usize::try_from(count).map_err(|_| Error::argument(format!("n={count} is negative")))?;
     // SAFETY: the caller's promise.
-    let bytes = unsafe { argument_bytes("x", at.cast(), count * kind.bytes()) }?;
+    let bytes = unsafe { checked_bytes("x", at.cast(), count * kind.bytes()) }?;
     // SAFETY: as above.
     let operator = unsafe { text(operator) };
     Ok(all_reduce(
@@ -36,7 +36,7 @@ unsafe fn broadcast(group: &Group, at: *mut c_void, length: c_int, root: c_int) 
     let root = usize::try_from(root).ok().filter(|root| *root < group.size());
     let root = root.ok_or_else(|| Error::argument(format!("root must be one of {} processes", group.size())))?;
     // SAFETY: the caller's promise.
-    let bytes = unsafe { argument_bytes("buf", at.cast(), length) }?;
+    let bytes = unsafe { checked_bytes("buf", at.cast(), length) }?;
     Ok(group.link()?.broadcast(bytes, root)?)
 }
 

@@ -3,7 +3,7 @@
 use isthmus_os::{huge, memfd, memory};
 
 use super::{Error, Header, Offset, PAGE, Segment};
-use crate::reserve::{self, Account};
+use crate::reserve::{self, Account, MemoryWait};
 use crate::sync::Ordering;
 
 /// Ask how much memory is left before granting this much or more at once.
@@ -45,12 +45,25 @@ impl Segment {
 
     /// As [`Self::back`], but the memory comes when the pages are touched: until then it is held back from whatever else asks. Reads as zeros
     /// where nothing was written. Pages of the pool, and all where the kernel counts what processes could touch (`vm.overcommit_memory` = 2),
-    /// have their memory now.
+    /// have their memory now. Does not wait for others that are taking memory: [`Self::wait_for_memory`] does.
     pub fn promise(&self, at: Offset, length: u64) -> Result<(), Error> {
-        if self.is_in_pool(at) || !memory::comes_when_touched() {
+        if self.is_in_pool(at) {
             return self.back(at, length);
         }
-        self.grant(length)
+        self.grant(length, false)?;
+        match memory::comes_when_touched() {
+            true => Ok(()),
+            false => self.reserve_granted(at.0, length),
+        }
+    }
+
+    /// After [`Self::promise`] or [`Self::can_grant`] has refused: wait until it may be tried again, without what others wait for meanwhile.
+    /// Blocks no longer than others take or give back memory, and 2 s with the same `waiting`.
+    ///
+    /// # Errors
+    /// The one given, if it is not want of memory; or that there will not be as much.
+    pub fn wait_for_memory(&self, error: Error, waiting: &mut MemoryWait) -> Result<(), Error> {
+        self.account().wait(error, waiting)
     }
 
     /// Give back whole pages that came from [`Self::back`] or [`Self::promise`], once; their addresses stay taken, and read as zeros. False:
@@ -100,27 +113,34 @@ impl Segment {
         }
     }
 
-    /// Could so much be promised now? Blocks as [`Self::promise`].
+    /// Could so much be promised now? Does not wait for others.
     pub fn can_grant(&self, length: u64) -> Result<(), Error> {
-        self.account().grant(length)?;
+        self.account().grant_now(length)?;
         self.account().withdraw(length);
         Ok(())
     }
 
     fn reserve(&self, at: u64, length: u64) -> Result<(), Error> {
-        self.grant(length)?;
+        self.grant(length, true)?;
+        self.reserve_granted(at, length)
+    }
+
+    fn reserve_granted(&self, at: u64, length: u64) -> Result<(), Error> {
         reserve::reserve(&self.fd, at, length).inspect_err(|_| self.account().withdraw(length))
     }
 
     /// Looking how much is left costs some 100 us, so many small requests are looked at as one large one.
-    fn grant(&self, length: u64) -> Result<(), Error> {
+    fn grant(&self, length: u64, waits: bool) -> Result<(), Error> {
         let unseen = self.unseen.fetch_add(length, Ordering::Relaxed).saturating_add(length);
         if unseen < CAREFUL_FROM {
             self.account().grant_unseen(length);
             return Ok(());
         }
         self.unseen.store(0, Ordering::Relaxed);
-        self.account().grant(length)
+        match waits {
+            true => self.account().grant(length),
+            false => self.account().grant_now(length),
+        }
     }
 
     /// Move the end of what is taken.

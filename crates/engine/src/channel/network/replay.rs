@@ -364,8 +364,7 @@ impl Network {
                 one.len() + other.len()
             }
             Again::Buffer(kept, length) => {
-                let kept = self.endpoint.bytes(*kept)[..length].to_vec();
-                self.endpoint.bytes(frame)[..length].copy_from_slice(&kept);
+                self.endpoint.copy(*kept, frame, length);
                 length
             }
         };
