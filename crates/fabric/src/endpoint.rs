@@ -674,7 +674,7 @@ pub(crate) mod tests {
         came
     }
 
-    /// What is told of several frames once is made good for all of them: those that fail later went before that.
+    /// One event for one connection: what is sent again then includes frames whose failure is told later, since they went before.
     #[test]
     fn frames_that_are_lost_with_one_connection_are_told_once() {
         let Some((mut one, mut other)) = pair() else { return };
