@@ -503,7 +503,7 @@ impl Endpoint {
                 let connection = self.operations.at(index).connection;
                 let to = self.has_gone(index);
                 let is_news = self.ends_connection(to, connection);
-                Ok(is_news.then(|| Event::Lost(Destination(to), error)))
+                Ok(is_news.then_some(Event::Lost(Destination(to), error)))
             }
             // A frame longer than any of ours, or a connection that ended within one.
             Kind::Receive => {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use isthmus_os::{clock, cpu};
 
-use crate::backoff::{LOST, TAKEN, TAKEN_BY_MANY, TAKEN_PERIOD, TAKEN_SMOOTHING};
+use crate::backoff::{IDLE, LOST, OTHERS_LEFT, TAKEN, TAKEN_BY_MANY, TAKEN_PERIOD, TAKEN_SMOOTHING};
 
 static RANKS: AtomicU32 = AtomicU32::new(1);
 static CPUS: AtomicU32 = AtomicU32::new(u32::MAX);
@@ -160,6 +160,13 @@ pub fn are_yields_lost(taken: impl IntoIterator<Item = Option<f64>>, ranks: u32,
     }
     let alone = f64::from(cpus) / f64::from(ranks.max(cpus).max(1));
     known > 0 && had < f64::from(LOST.count()) * alone * f64::from(known)
+}
+
+/// Do ranks that sleep since other processes have most of what they yield find that those have gone? Of the CPUs' time since they looked last:
+/// the part in which they were idle, and the part that other processes had, if it is known, 0 to 1.
+pub fn have_others_gone(idle: f64, others: Option<f64>) -> bool {
+    100.0 * idle >= f64::from(IDLE.count())
+        || others.is_some_and(|others| 100.0 * others < f64::from(OTHERS_LEFT.count()))
 }
 
 impl Turns {

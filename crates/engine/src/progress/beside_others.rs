@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use isthmus_os::clock;
 use isthmus_os::cpu::{self, Ticks};
-use isthmus_shm::backoff::{Facts, IDLE, IDLE_PERIOD, LOST_LASTS, OFF_CPU, OTHERS_LAST, UNTIMED_YIELDS};
+use isthmus_shm::backoff::{Facts, IDLE_PERIOD, LOST_LASTS, OFF_CPU, OTHERS_LAST, UNTIMED_YIELDS};
 use isthmus_shm::{Slot, occupancy};
 
 use crate::engine::Engine;
@@ -25,10 +25,33 @@ struct Others {
     until: AtomicU64,
     /// Until then ranks sleep instead of yielding, the same.
     lost_until: AtomicU64,
-    /// When it was looked last whether CPUs are idle, the same, and what they had done.
+    /// When it was looked last what the CPUs do, the same, and what they had done.
     asked: AtomicU64,
     busy: AtomicU64,
     all: AtomicU64,
+    /// For how long the ranks of this node had run then, the same; 0: not known.
+    ranks: AtomicU64,
+}
+
+/// What the CPUs of this process have done.
+#[derive(Debug, Clone, Copy)]
+struct Done {
+    ticks: Ticks,
+    /// For how long the ranks of this node have run; `None`: the kernel does not tell.
+    ranks: Option<Duration>,
+}
+
+impl Done {
+    /// The parts of the CPUs' time since then in which they were idle, and in which they ran other processes than the ranks, if it is known;
+    /// `elapsed` is the time of one CPU.
+    fn since(self, before: Self, elapsed: Duration, cpus: u32) -> Option<(f64, Option<f64>)> {
+        let busy = self.ticks.busy_since(before.ticks)?;
+        let ranks = self.ranks.zip(before.ranks).map(|(now, before)| {
+            let ran = now.saturating_sub(before).as_secs_f64();
+            ran / (elapsed.as_secs_f64() * f64::from(cpus)).max(f64::MIN_POSITIVE)
+        });
+        Some((1.0 - busy, ranks.map(|ranks| busy - ranks)))
+    }
 }
 
 static OTHERS: Others = Others::none();
@@ -42,6 +65,7 @@ impl Others {
             asked: AtomicU64::new(0),
             busy: AtomicU64::new(0),
             all: AtomicU64::new(0),
+            ranks: AtomicU64::new(0),
         }
     }
 
@@ -77,36 +101,44 @@ impl Others {
     }
 
     /// They have most of what ranks yield until `now`. Ranks of the node find out at about the same time, and most yield again at the same one.
-    fn have_most(&self, now: Duration, ticks: Option<Ticks>) {
-        self.looked(now, ticks);
+    fn have_most(&self, now: Duration, done: Option<Done>) {
+        self.looked(now, done);
         let (now, lasts) = (now.as_nanos() as u64, LOST_LASTS.time().as_nanos() as u64);
         let until = (now + lasts / 2).next_multiple_of(lasts);
         self.lost_until.store(until, Ordering::Relaxed);
     }
 
-    /// CPUs have done so much until `now`, if it is known; what they had when it was looked before.
-    fn looked(&self, now: Duration, ticks: Option<Ticks>) -> Option<Ticks> {
-        self.asked.store(now.as_nanos() as u64, Ordering::Relaxed);
-        let Ticks { busy, all } = ticks.unwrap_or(Ticks { busy: 0, all: 0 });
-        let before = Ticks {
-            busy: self.busy.swap(busy, Ordering::Relaxed),
-            all: self.all.swap(all, Ordering::Relaxed),
+    /// CPUs have done so much until `now`, if it is known; what they had when it was looked before, and when that was.
+    fn looked(&self, now: Duration, done: Option<Done>) -> Option<(Done, Duration)> {
+        let asked = self.asked.swap(now.as_nanos() as u64, Ordering::Relaxed);
+        let Ticks { busy, all } = done.map_or(Ticks { busy: 0, all: 0 }, |done| done.ticks);
+        let ranks = done.and_then(|done| done.ranks).map_or(0, |ran| ran.as_nanos() as u64);
+        let ranks = self.ranks.swap(ranks, Ordering::Relaxed);
+        let before = Done {
+            ticks: Ticks {
+                busy: self.busy.swap(busy, Ordering::Relaxed),
+                all: self.all.swap(all, Ordering::Relaxed),
+            },
+            ranks: (ranks > 0).then(|| Duration::from_nanos(ranks)),
         };
-        (before.all > 0).then_some(before)
+        (before.ticks.all > 0).then_some((before, Duration::from_nanos(asked)))
     }
 
-    /// The same. True: CPUs were idle for so much of the time that other processes must have gone, which is taken to be so.
-    fn have_gone(&self, now: Duration, ticks: Option<Ticks>) -> bool {
-        let before = self.looked(now, ticks);
-        let busy = ticks.zip(before).and_then(|(ticks, before)| ticks.busy_since(before));
-        let are_idle = busy.is_some_and(|busy| 100.0 * (1.0 - busy) >= f64::from(IDLE.count()));
-        if are_idle {
+    /// The same. True: other processes must have gone, which is taken to be so.
+    fn have_gone(&self, now: Duration, done: Option<Done>, cpus: u32) -> bool {
+        let before = self.looked(now, done);
+        let parts = done.zip(before).and_then(|(done, (before, asked))| {
+            let elapsed = now.saturating_sub(asked);
+            done.since(before, elapsed, cpus)
+        });
+        let have_gone = parts.is_some_and(|(idle, others)| occupancy::have_others_gone(idle, others));
+        if have_gone {
             self.lost_until.store(now.as_nanos() as u64, Ordering::Relaxed);
         }
-        are_idle
+        have_gone
     }
 
-    /// Is it time to look whether CPUs are idle?
+    /// Is it time to look what the CPUs do?
     fn is_due(&self, now: Duration) -> bool {
         now.saturating_sub(Duration::from_nanos(self.asked.load(Ordering::Relaxed))) >= IDLE_PERIOD.time()
     }
@@ -135,9 +167,9 @@ fn is_few_beside_others(engine: &Engine) -> bool {
 }
 
 /// What decides how a rank waits, as things are. `oversubscribed`: it shares its CPU. Does not block.
-pub(super) fn facts(oversubscribed: bool) -> Facts {
+pub(super) fn facts(engine: &Engine, oversubscribed: bool) -> Facts {
     let facts = wakes::facts_now(oversubscribed);
-    let are_lost = oversubscribed && OTHERS.lost_until.load(Ordering::Relaxed) != 0 && sleeps_at(clock::now());
+    let are_lost = oversubscribed && OTHERS.lost_until.load(Ordering::Relaxed) != 0 && sleeps_at(engine, clock::now());
     match are_lost {
         true => Facts {
             yield_for: Duration::ZERO,
@@ -149,19 +181,25 @@ pub(super) fn facts(oversubscribed: bool) -> Facts {
 
 /// Does a rank that shares CPUs sleep instead of yielding?
 #[cold]
-fn sleeps_at(now: Duration) -> bool {
+fn sleeps_at(engine: &Engine, now: Duration) -> bool {
     if !OTHERS.still_have_most(now) {
         return false;
     }
     let cpus = occupancy::cpus().filter(|_| OTHERS.is_due(now));
-    !cpus.is_some_and(|cpus| OTHERS.have_gone(now, ticks(cpus)))
+    !cpus.is_some_and(|cpus| OTHERS.have_gone(now, done(engine, cpus), cpus))
 }
 
 /// What the CPUs of this process have done. `None`: the kernel does not tell, or a quota leaves it a part of them only, so that they may be idle
 /// whatever other processes want.
-fn ticks(cpus: u32) -> Option<Ticks> {
+fn done(engine: &Engine, cpus: u32) -> Option<Done> {
     let mask = cpu::affinity();
-    (mask.len() <= cpus as usize).then(|| Ticks::of(&mask)).flatten()
+    let ticks = (mask.len() <= cpus as usize).then(|| Ticks::of(&mask)).flatten()?;
+    let ranks = slots(engine).filter_map(Slot::identity);
+    let ran = ranks.map(|rank| cpu::ran_and_waited(rank.pid).map(|(ran, _)| ran));
+    Some(Done {
+        ticks,
+        ranks: ran.sum(),
+    })
 }
 
 /// Yield the CPU to ranks that want it. True: it was away for long ([`noticed`]).
@@ -196,7 +234,7 @@ pub(super) fn noticed(engine: &Engine) {
     if let Some(cpus) = occupancy::cpus()
         && occupancy::are_yields_lost(taken, engine.segment.ranks_here(), cpus)
     {
-        OTHERS.have_most(now, ticks(cpus));
+        OTHERS.have_most(now, done(engine, cpus));
     }
 }
 
@@ -249,19 +287,42 @@ mod tests {
     #[test]
     fn idle_cpus_tell_that_other_processes_have_gone() {
         let others = Others::none();
-        let (milliseconds, ticks) = (Duration::from_millis, |busy, all| Ticks { busy, all });
-        others.have_most(milliseconds(100_300), Some(ticks(1000, 9000)));
+        let milliseconds = Duration::from_millis;
+        let ticks = |busy, all| {
+            Some(Done {
+                ticks: Ticks { busy, all },
+                ranks: None,
+            })
+        };
+        others.have_most(milliseconds(100_300), ticks(1000, 9000));
         assert!(!others.is_due(milliseconds(100_339)) && others.is_due(milliseconds(100_340)));
-        assert!(!others.have_gone(milliseconds(100_400), Some(ticks(1019, 9020))));
+        assert!(!others.have_gone(milliseconds(100_400), ticks(1019, 9020), 2));
         assert!(others.still_have_most(milliseconds(100_400)));
-        assert!(others.have_gone(milliseconds(100_500), Some(ticks(1033, 9040))));
+        assert!(others.have_gone(milliseconds(100_500), ticks(1033, 9040), 2));
         assert!(!others.still_have_most(milliseconds(100_500)));
         others.have_most(milliseconds(102_300), None);
         assert!(
-            !others.have_gone(milliseconds(102_400), Some(ticks(1033, 9240))),
+            !others.have_gone(milliseconds(102_400), ticks(1033, 9240), 2),
             "there is nothing to compare with"
         );
-        assert!(!others.have_gone(milliseconds(102_500), None));
+        assert!(!others.have_gone(milliseconds(102_500), None, 2));
+    }
+
+    /// Ranks that wake each other leave no CPU idle.
+    #[test]
+    fn cpus_that_ranks_have_tell_it_too() {
+        let others = Others::none();
+        let milliseconds = Duration::from_millis;
+        let done = |busy, all, ran| {
+            Some(Done {
+                ticks: Ticks { busy, all },
+                ranks: Some(milliseconds(ran)),
+            })
+        };
+        others.have_most(milliseconds(100_000), done(1000, 9000, 500));
+        // 200 ms of two CPUs: ranks have 80 of them, then all but 60.
+        assert!(!others.have_gone(milliseconds(100_100), done(1020, 9020, 580), 2));
+        assert!(others.have_gone(milliseconds(100_200), done(1038, 9040, 720), 2));
     }
 
     #[test]

@@ -198,7 +198,7 @@ pub(super) fn step(inside: &mut Entered, backoff: &mut Backoff, oversubscribed: 
 fn long_idle(inside: &mut Entered, backoff: &mut Backoff, oversubscribed: bool) -> Next {
     let engine = inside.engine();
     let turn = || engine.turn_of_awaited();
-    let facts = || beside_others::facts(oversubscribed);
+    let facts = || beside_others::facts(engine, oversubscribed);
     let next = backoff.on_long_idle(oversubscribed, network::looks(), turn, facts, clock::now);
     let off_cpu = backoff.take_off_cpu();
     if !off_cpu.is_zero() {

@@ -49,8 +49,9 @@ struct Machine {
     /// Whether ranks sleep where yields are lost; until this step they do.
     sleeps: bool,
     lost_until: u32,
-    /// Steps in which a CPU was idle since then.
+    /// Steps since CPUs were last looked at in which one was idle, and in which one ran a loop.
     idle: u32,
+    others: u32,
     round_trips: u64,
 }
 
@@ -65,6 +66,7 @@ impl Machine {
             sleeps: true,
             lost_until: 0,
             idle: 0,
+            others: 0,
             round_trips: 0,
         };
         for rank in 0..ranks {
@@ -106,7 +108,7 @@ impl Machine {
                 self.balance();
             }
             if self.now.is_multiple_of(IDLE_PERIOD.value as u32) {
-                self.look_for_idle_cpus();
+                self.look_at_cpus();
             }
             if self.now.is_multiple_of(TAKEN_PERIOD.value as u32) {
                 self.ask();
@@ -115,13 +117,14 @@ impl Machine {
         self.round_trips - before
     }
 
-    fn look_for_idle_cpus(&mut self) {
-        let all = IDLE_PERIOD.value * self.cpus.len() as u64;
-        if self.now < self.lost_until && u64::from(self.idle) * 100 >= IDLE.value * all {
+    fn look_at_cpus(&mut self) {
+        let all = (IDLE_PERIOD.value * self.cpus.len() as u64) as f64;
+        let (idle, others) = (f64::from(self.idle) / all, f64::from(self.others) / all);
+        if self.now < self.lost_until && occupancy::have_others_gone(idle, Some(others)) {
             self.lost_until = self.now;
             self.forget();
         }
-        self.idle = 0;
+        (self.idle, self.others) = (0, 0);
     }
 
     /// Each rank knows what others took.
@@ -154,6 +157,7 @@ impl Machine {
             return;
         };
         self.used[cpu] += 1;
+        self.others += u32::from(thread >= self.ranks.len());
         for (behind, &thread) in self.cpus[cpu].iter().enumerate() {
             if let Some(rank) = self.ranks.get_mut(thread) {
                 *(if behind == 0 { &mut rank.ran } else { &mut rank.waited }) += 1;
