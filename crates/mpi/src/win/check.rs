@@ -4,6 +4,7 @@
 use std::sync::atomic::Ordering;
 
 use super::Win;
+use super::control::Part;
 use super::epoch::Mode;
 use crate::constants::{MODE_NOPRECEDE, MODE_NOSUCCEED};
 use crate::datatype::Type;
@@ -126,28 +127,68 @@ pub(super) fn announce(win: &Win, turn: u32, meeting: Meeting) {
     }
 }
 
-/// Have all of this node come for the same? Nobody can be further ahead than by one meeting.
+/// A member, and what it has come to a meeting for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Comes {
+    member: u32,
+    word: u32,
+}
+
+impl Comes {
+    /// As it is told.
+    pub const BYTES: usize = 8;
+
+    pub fn to_bytes(self) -> [u8; Self::BYTES] {
+        (u64::from(self.member) << 32 | u64::from(self.word)).to_ne_bytes()
+    }
+
+    pub fn of(bytes: &[u8; Self::BYTES]) -> Self {
+        let both = u64::from_ne_bytes(*bytes);
+        Self {
+            member: (both >> 32) as u32,
+            word: both as u32,
+        }
+    }
+}
+
+/// What members have come for the `turn`th time for: the first of them, and one that has come for something else. Nobody can be further ahead
+/// than by one meeting.
+pub(super) fn come(members: impl Iterator<Item = (usize, Part)>, turn: u32) -> Vec<Comes> {
+    let mut all = members.map(|(member, part)| Comes {
+        member: member as u32,
+        word: part.meeting(turn).load(Ordering::Relaxed),
+    });
+    let first = all.next();
+    let other = all.find(|other| first.is_some_and(|first| first.word != other.word));
+    first.into_iter().chain(other).collect()
+}
+
+/// Have all come for the same? All members have come.
 ///
 /// # Errors
-/// They have not; all members on this node find the same. Those on other nodes do not hear of it (docs/unfinished.md).
+/// They have not; all members find that.
 pub(super) fn compare(win: &Win, turn: u32) -> Result<()> {
     if !win.is_checked {
         return Ok(());
     }
-    let mut words = (0..win.size).filter_map(|member| {
-        let part = win.part(member)?;
-        Some((member, part.meeting(turn).load(Ordering::Relaxed)))
-    });
-    let Some((first, word)) = words.next() else {
-        return Ok(());
-    };
-    match words.find(|(_, other)| *other != word) {
-        Some((other, theirs)) => Err(fail!(
+    let here = (0..win.size).filter_map(|member| Some((member, win.part(member)?)));
+    let mut all = come(here, turn);
+    let is_told = all.first().is_some_and(|own| own.word != INNER);
+    if let Some(away) = win.away.as_ref().filter(|_| is_told) {
+        for leader in away.others() {
+            all.extend(win.come_away(leader, turn)?);
+        }
+    }
+    let other = all.iter().find(|other| other.word != all[0].word);
+    match other {
+        Some(other) => Err(fail!(
             RmaSync,
-            "ranks disagree on {}: {} on rank {first}, {} on rank {other}",
+            "ranks disagree on {}: {} on rank {}, {} on rank {}",
             win.label(),
-            describe(word),
-            describe(theirs)
+            describe(all[0].word),
+            all[0].member,
+            describe(other.word),
+            other.member
         )),
         None => Ok(()),
     }
