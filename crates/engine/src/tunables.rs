@@ -234,6 +234,7 @@ macro_rules! texts {
 texts! {
     TOPOLOGY = "topology", "Pretends that the machine looks like this, for tests: 2x4 means 2 packages of 4 cores, 0,1,0,1 gives the package of each rank. Not set: the real machine.";
     FABRIC = "fabric", "Which provider of libfabric carries messages between nodes, for example tcp;ofi_rxm (fi_info -t FI_EP_RDM lists them). Not set: the best one that works. Set it if the wrong network is used.";
+    FABRIC_NETWORK = "fabric_network", "Which of several networks between the nodes carries messages: the name of an interface (eth1, ib0) or a subnet (10.2.0.0/16). Not set: the one that the launcher reached the node by. Set it if another one is faster (docs/networks.md).";
     PROGRESS_ENGINE = "progress_engine", "How often a waiting rank checks the node's shared memory and the network, in a job of several nodes: adaptive (mostly the one that last brought something; the default), toggle (in turn), or always (both every time). Only for comparisons.";
     READING = "reading", "How many records of one long message a rank takes from a ring at a time: single (one), contiguous (all that follow, from the second check on), progress_post (all, if the message is longer than the ring), or immediate (all; the default). Only for comparisons.";
     THREAD_LEVEL = "thread_level", "The thread level that MPI_Init_thread grants, whatever the program asks for: single, funneled, serialized or multiple. Not set: what the program asks for. Set multiple for a program that uses threads without asking.";

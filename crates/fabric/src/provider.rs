@@ -3,7 +3,7 @@
 //! It is asked for reliable messages in order (`FI_EP_RDM`, `FI_MSG`, `FI_ORDER_SAS`), with reads of remote memory (`FI_RMA`) if
 //! there is a provider that has them. Of what libfabric offers, the first in
 //! [`PREFERRED`] is taken, and of its interfaces the one with the address that the launcher reached this node by, else the first
-//! that is no loopback. `FI_PROVIDER` (libfabric's own) limits what it offers, `ISTHMUS_FABRIC` names one.
+//! that is no loopback. `FI_PROVIDER` (libfabric's own) limits what it offers, `ISTHMUS_FABRIC` names one, `ISTHMUS_FABRIC_NETWORK` a network.
 
 use std::ffi::{CStr, CString};
 use std::net::{IpAddr, SocketAddr};
@@ -35,6 +35,27 @@ pub struct Wanted {
     pub provider: Option<String>,
     /// An address of the interface.
     pub interface: Option<IpAddr>,
+    /// Nothing but this network will do.
+    pub network: Option<Network>,
+}
+
+/// A network that this node is on.
+#[derive(Debug, Clone)]
+pub struct Network {
+    /// As the user calls it.
+    pub name: String,
+    /// The addresses that this node has there.
+    pub addresses: Vec<IpAddr>,
+}
+
+impl Network {
+    /// Is this interface on it? Those without an address are known by the name that libfabric has for them.
+    fn has(&self, info: NonNull<Info>) -> bool {
+        match interface(info) {
+            Some(address) => self.addresses.contains(&address),
+            None => domain_of(info) == self.name,
+        }
+    }
 }
 
 /// What libfabric offers, and was chosen. Frees it.
@@ -64,7 +85,13 @@ impl Offer {
 
     fn find_capable(library: &'static Library, wanted: &Wanted, capabilities: u64) -> Result<Self> {
         let described = wanted.provider.as_deref().unwrap_or("any");
-        let none = || Error::NoProvider(format!("asked for {described}, reliable messages in order"));
+        let on = wanted.network.as_ref().map_or_else(String::new, |network| {
+            format!(
+                ", on the network {} only: is that up, and has this node an address there?",
+                network.name
+            )
+        });
+        let none = || Error::NoProvider(format!("asked for {described}, reliable messages in order{on}"));
         // SAFETY: null asks for an empty one.
         let hints = NonNull::new(unsafe { (library.dupinfo)(std::ptr::null()) }).ok_or_else(none)?;
         // SAFETY: `fi_dupinfo` allocates all parts; the name is freed with it, by free(3).
@@ -107,6 +134,7 @@ impl Offer {
         let ranked = offer
             .all()
             .filter(|info| !shares_memory(&name_of(*info)))
+            .filter(|info| wanted.network.as_ref().is_none_or(|network| network.has(*info)))
             .filter_map(|info| {
                 let rank = match &wanted.provider {
                     Some(_) => 0,
@@ -186,6 +214,18 @@ fn name_of(info: NonNull<Info>) -> String {
     // SAFETY: libfabric's, whole; names are strings or null.
     unsafe {
         let name = (*info.as_ref().fabric_attr).prov_name;
+        match name.is_null() {
+            true => String::new(),
+            false => CStr::from_ptr(name).to_string_lossy().into_owned(),
+        }
+    }
+}
+
+/// What libfabric calls its interface.
+fn domain_of(info: NonNull<Info>) -> String {
+    // SAFETY: libfabric's, whole; names are strings or null.
+    unsafe {
+        let name = (*info.as_ref().domain_attr).name;
         match name.is_null() {
             true => String::new(),
             false => CStr::from_ptr(name).to_string_lossy().into_owned(),

@@ -1,38 +1,16 @@
 //! The addresses of this machine, and what the kernel says of its TCP connections.
 
 use std::collections::HashSet;
+use std::ffi::CStr;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 /// Addresses by which other machines may reach this one: those of interfaces that are up, IPv4 first. Link-local ones are left out: they mean
 /// nothing elsewhere; and the loopback address, which is another machine elsewhere, unless there is no other.
 pub fn addresses() -> Vec<IpAddr> {
-    let mut found = Vec::new();
-    let mut list: *mut libc::ifaddrs = std::ptr::null_mut();
-    // SAFETY: the list is ours to free; each entry and its address stay until then, and have the length of their family.
-    unsafe {
-        if libc::getifaddrs(&raw mut list) != 0 {
-            return vec![Ipv4Addr::LOCALHOST.into()];
-        }
-        let mut next = list;
-        while let Some(entry) = next.as_ref() {
-            next = entry.ifa_next;
-            if entry.ifa_addr.is_null() || entry.ifa_flags & libc::IFF_UP as u32 == 0 {
-                continue;
-            }
-            match i32::from((*entry.ifa_addr).sa_family) {
-                libc::AF_INET => {
-                    let address = (*entry.ifa_addr.cast::<libc::sockaddr_in>()).sin_addr;
-                    found.push(IpAddr::from(Ipv4Addr::from(u32::from_be(address.s_addr))));
-                }
-                libc::AF_INET6 => {
-                    let address = (*entry.ifa_addr.cast::<libc::sockaddr_in6>()).sin6_addr;
-                    found.push(IpAddr::from(Ipv6Addr::from(address.s6_addr)));
-                }
-                _ => {}
-            }
-        }
-        libc::freeifaddrs(list);
+    let mut found: Vec<_> = interfaces().into_iter().map(|(_, address)| address).collect();
+    if found.is_empty() {
+        return vec![Ipv4Addr::LOCALHOST.into()];
     }
     found.retain(|address| match address {
         IpAddr::V4(address) => !address.is_link_local(),
@@ -41,6 +19,67 @@ pub fn addresses() -> Vec<IpAddr> {
     found.sort_by_key(IpAddr::is_ipv6);
     let is_alone = found.iter().all(IpAddr::is_loopback);
     found.retain(|address| is_alone || !address.is_loopback());
+    found
+}
+
+/// The addresses that this machine has on a network: that of an interface (`eth1`), or a subnet (`10.2.0.0/16`). None: there is no such network
+/// here.
+pub fn addresses_on(network: &str) -> Vec<IpAddr> {
+    let subnet = network.split_once('/').and_then(|(base, length)| {
+        let base: IpAddr = base.parse().ok()?;
+        Some((base, length.parse().ok()?))
+    });
+    let is_on = |name: &str, address: IpAddr| match subnet {
+        Some((base, length)) => is_within(address, base, length),
+        None => name == network,
+    };
+    let all = interfaces().into_iter();
+    all.filter(|(name, address)| is_on(name, *address))
+        .map(|(_, address)| address)
+        .collect()
+}
+
+/// Do the first so many bits of both agree?
+fn is_within(address: IpAddr, base: IpAddr, length: u32) -> bool {
+    let (one, other, bits) = match (address, base) {
+        (IpAddr::V4(one), IpAddr::V4(other)) => (u128::from(one.to_bits()), u128::from(other.to_bits()), 32),
+        (IpAddr::V6(one), IpAddr::V6(other)) => (one.to_bits(), other.to_bits(), 128),
+        _ => return false,
+    };
+    length <= bits && (one ^ other).checked_shr(bits - length).unwrap_or(0) == 0
+}
+
+/// The addresses of interfaces that are up, each with its interface's name.
+fn interfaces() -> Vec<(String, IpAddr)> {
+    let mut found = Vec::new();
+    let mut list: *mut libc::ifaddrs = std::ptr::null_mut();
+    // SAFETY: the list is ours to free; each entry, its name and its address stay until then, and have the length of their family.
+    unsafe {
+        if libc::getifaddrs(&raw mut list) != 0 {
+            return found;
+        }
+        let mut next = list;
+        while let Some(entry) = next.as_ref() {
+            next = entry.ifa_next;
+            if entry.ifa_addr.is_null() || entry.ifa_flags & libc::IFF_UP as u32 == 0 {
+                continue;
+            }
+            let address = match i32::from((*entry.ifa_addr).sa_family) {
+                libc::AF_INET => {
+                    let address = (*entry.ifa_addr.cast::<libc::sockaddr_in>()).sin_addr;
+                    IpAddr::from(Ipv4Addr::from(u32::from_be(address.s_addr)))
+                }
+                libc::AF_INET6 => {
+                    let address = (*entry.ifa_addr.cast::<libc::sockaddr_in6>()).sin6_addr;
+                    IpAddr::from(Ipv6Addr::from(address.s6_addr))
+                }
+                _ => continue,
+            };
+            let name = CStr::from_ptr(entry.ifa_name).to_string_lossy().into_owned();
+            found.push((name, address));
+        }
+        libc::freeifaddrs(list);
+    }
     found
 }
 
@@ -144,6 +183,30 @@ fn is_established(fd: i32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn networks_are_named_by_interface_or_subnet() {
+        let loopback = IpAddr::from(Ipv4Addr::LOCALHOST);
+        assert!(addresses_on("lo").contains(&loopback) && addresses_on("127.0.0.0/8") == [loopback]);
+        for nothing in [
+            "",
+            "no-such-interface",
+            "203.0.113.0/24",
+            "127.0.0.0/33",
+            "127.0.0.0/",
+            "::1/8",
+        ] {
+            assert!(!addresses_on(nothing).contains(&loopback), "{nothing}");
+        }
+    }
+
+    #[test]
+    fn subnets_are_prefixes() {
+        let ip = |text: &str| text.parse::<IpAddr>().expect("an address");
+        assert!(is_within(ip("10.2.3.4"), ip("10.2.0.0"), 16) && !is_within(ip("10.3.3.4"), ip("10.2.0.0"), 16));
+        assert!(is_within(ip("10.2.3.4"), ip("0.0.0.0"), 0) && !is_within(ip("10.2.3.4"), ip("10.2.3.5"), 32));
+        assert!(is_within(ip("fd00::1"), ip("fd00::"), 8) && !is_within(ip("fd00::1"), ip("10.0.0.0"), 8));
+    }
 
     #[test]
     fn made_connections_are_listed() {

@@ -2,11 +2,13 @@
 //! nothing but the network joins them. As root; without the right it says what was not run.
 
 mod broken;
+mod checked;
 mod checksum;
 mod everything;
 mod first_message;
 mod launching;
 mod models;
+mod networks;
 mod nonsense;
 mod other_launcher;
 mod rma;
@@ -187,6 +189,7 @@ pub fn run(suite: &mut Suite, prefix: &Path, full: bool) {
     }
     rma::run(suite, &job);
     shares::run(suite, &job);
+    networks::run(suite, &job);
     imb::on_nodes(suite, prefix, full, &|ranks| job.mpiexec(ranks));
     mpi4py::on_nodes(suite, full, &|ranks| job.mpiexec(ranks));
     other_launcher::run(suite, &job);
@@ -227,6 +230,7 @@ pub fn run(suite: &mut Suite, prefix: &Path, full: bool) {
     });
     nonsense::run(suite, &job);
     checksum::run(suite, &job);
+    checked::run(suite, &job);
     let lost = "lost packets cost time only";
     match nodes.shape(SHORT_QUEUE) {
         Ok(()) => {

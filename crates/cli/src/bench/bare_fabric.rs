@@ -112,7 +112,7 @@ struct Side {
 fn one_side(arguments: &Arguments, asks: bool) -> Result<()> {
     let wanted = Wanted {
         provider: std::env::var("ISTHMUS_FABRIC").ok().filter(|name| !name.is_empty()),
-        interface: None,
+        ..Wanted::default()
     };
     let mut bare = Bare::open(&wanted)?;
     let name: String = bare.name().iter().map(|byte| format!("{byte:02x}")).collect();

@@ -23,7 +23,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use isthmus_fabric::provider::Wanted;
+use isthmus_fabric::provider::{self, Wanted};
 use isthmus_fabric::{Destination, Endpoint, Exposed, Frame};
 use isthmus_shm::ring::Header;
 use isthmus_shm::{Offset, Segment};
@@ -292,6 +292,10 @@ impl Network {
             interface: std::env::var("ISTHMUS_NODE_ADDRESS")
                 .ok()
                 .and_then(|text| text.parse().ok()),
+            network: tunables::FABRIC_NETWORK.get().map(|name| provider::Network {
+                name: name.to_owned(),
+                addresses: isthmus_os::network::addresses_on(name),
+            }),
         };
         let endpoint = Endpoint::open(&wanted).map_err(|error| {
             let host = isthmus_os::host::name();

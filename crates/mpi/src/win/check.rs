@@ -4,6 +4,7 @@
 use std::sync::atomic::Ordering;
 
 use super::Win;
+use super::control::Part;
 use super::epoch::Mode;
 use crate::constants::{MODE_NOPRECEDE, MODE_NOSUCCEED};
 use crate::datatype::Type;
@@ -119,35 +120,74 @@ impl Win {
     }
 }
 
-/// Say what we come for, before the others can see that we have come for the `turn`th time.
+/// Show which call this process makes, before other members can see that it has reached barrier round `turn`.
 pub(super) fn announce(win: &Win, turn: u32, round: BarrierRound) {
     if win.is_checked {
         win.own.part.barrier_round(turn).store(round.word(), Ordering::Relaxed);
     }
 }
 
-/// Have all of this node come for the same? Nobody can be further ahead than by one round.
+/// A member, and the call by which it has reached a barrier round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct MemberRound {
+    member: u32,
+    word: u32,
+}
+
+impl MemberRound {
+    /// As it is told.
+    pub const BYTES: usize = 8;
+
+    pub fn to_bytes(self) -> [u8; Self::BYTES] {
+        (u64::from(self.member) << 32 | u64::from(self.word)).to_ne_bytes()
+    }
+
+    pub fn of(bytes: &[u8; Self::BYTES]) -> Self {
+        let both = u64::from_ne_bytes(*bytes);
+        Self {
+            member: (both >> 32) as u32,
+            word: both as u32,
+        }
+    }
+}
+
+/// The calls by which members have reached barrier round `turn`: that of the first, and one that differs. No member is ahead by more than a round.
+pub(super) fn rounds(members: impl Iterator<Item = (usize, Part)>, turn: u32) -> Vec<MemberRound> {
+    let mut all = members.map(|(member, part)| MemberRound {
+        member: member as u32,
+        word: part.barrier_round(turn).load(Ordering::Relaxed),
+    });
+    let first = all.next();
+    let other = all.find(|other| first.is_some_and(|first| first.word != other.word));
+    first.into_iter().chain(other).collect()
+}
+
+/// Have all members reached barrier round `turn` by the same call? To be asked once they have reached it.
 ///
 /// # Errors
-/// They have not; all members on this node find the same. Those on other nodes do not hear of it (docs/unfinished.md).
+/// They have not; all members get this error.
 pub(super) fn compare(win: &Win, turn: u32) -> Result<()> {
     if !win.is_checked {
         return Ok(());
     }
-    let mut words = (0..win.size).filter_map(|member| {
-        let part = win.part(member)?;
-        Some((member, part.barrier_round(turn).load(Ordering::Relaxed)))
-    });
-    let Some((first, word)) = words.next() else {
-        return Ok(());
-    };
-    match words.find(|(_, other)| *other != word) {
-        Some((other, theirs)) => Err(fail!(
+    let here = (0..win.size).filter_map(|member| Some((member, win.part(member)?)));
+    let mut all = rounds(here, turn);
+    let is_told = all.first().is_some_and(|own| own.word != INNER);
+    if let Some(away) = win.away.as_ref().filter(|_| is_told) {
+        for leader in away.others() {
+            all.extend(win.rounds_away(leader, turn)?);
+        }
+    }
+    let other = all.iter().find(|other| other.word != all[0].word);
+    match other {
+        Some(other) => Err(fail!(
             RmaSync,
-            "ranks disagree on {}: {} on rank {first}, {} on rank {other}",
+            "ranks disagree on {}: {} on rank {}, {} on rank {}",
             win.label(),
-            describe(word),
-            describe(theirs)
+            describe(all[0].word),
+            all[0].member,
+            describe(other.word),
+            other.member
         )),
         None => Ok(()),
     }

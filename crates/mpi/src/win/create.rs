@@ -304,6 +304,7 @@ fn make(comm: &Comm, flavor: Flavor, hints: Result<Hints>, brought: Result<Broug
     let (own, brought, hints) = (own?, brought?, hints?);
     if let Some(away) = &mut away {
         away.thread = ProgressThread::begin();
+        remote::introduce(own, (0..size).filter_map(|member| Some((member, seats.part(member)?))));
     }
     let win = Arc::new(Win {
         flavor,
@@ -369,7 +370,11 @@ pub fn win_free(handle: Handle<Win>) -> Result<()> {
     let kept = win.end_loans(|_| true);
     // In any case the others wait for us.
     let flushed = win.flow.flush_all();
-    let done = win.barrier(BarrierRound::Free);
+    let mut done = win.barrier(BarrierRound::Free);
+    if win.is_checked && win.away.is_some() && done.is_ok() {
+        // Until then members on other nodes ask by which call this one has reached the first.
+        done = win.barrier(BarrierRound::Inner);
+    }
     let is_whole = done.is_ok();
     liveness::forgive(done)?;
     let mut lookers = 0;
@@ -388,11 +393,11 @@ pub fn win_free(handle: Handle<Win>) -> Result<()> {
         if let Memory::Ours(base) = win.memory {
             heap::free(base);
         }
+        remote::close(win.own);
         let list = win.own.part.record().load(Ordering::Relaxed);
         if list != 0 {
             rma::give_shared(list, record::BYTES);
         }
-        remote::close(win.own);
         control::retire(win.own, win.plan, lookers);
     }
     liveness::forgive(flushed.map_err(Error::from))?;

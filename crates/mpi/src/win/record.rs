@@ -1,6 +1,7 @@
 //! Which bytes of a member's memory have been accessed in the epochs that are open, where `ISTHMUS_CHECK=1` compares accesses.
 //!
-//! Each member has a list in the job's memory. An origin compares the bytes that it accesses with those of the list, and adds them. A fence,
+//! Each member has a list in the job's memory. An origin compares the bytes that it accesses with those of the list, and adds them; for an
+//! origin on another node the member does that when it is asked (`remote.rs`), before the access is made. A fence,
 //! and the end of an exposure epoch, empties the member's own list; a flush or an unlock takes out what the origin has added, and the end of a
 //! request that fetches what that has added.
 //!
@@ -16,9 +17,10 @@ use isthmus_engine::enter;
 use isthmus_engine::rma;
 
 use super::access::TargetElements;
+use super::control::Part;
 use super::{Flavor, Win};
 use crate::datatype::Datatype;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fail;
 use crate::ledger::{List, pieces_of};
 
@@ -42,7 +44,7 @@ pub(super) enum Access {
 
 /// An access to bytes that are elements of a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Deed {
+pub(super) struct Deed {
     access: Access,
     /// The basic element; 0: there are several, or it does not matter.
     element: u32,
@@ -60,11 +62,11 @@ impl Deed {
         }
     }
 
-    fn word(self) -> u32 {
+    pub fn word(self) -> u32 {
         self.element << 8 | self.access as u32
     }
 
-    fn of(word: u32) -> Self {
+    pub fn of(word: u32) -> Self {
         let access = match word & 0xff {
             1 => Access::Put,
             2 => Access::Get,
@@ -101,8 +103,45 @@ impl Deed {
     }
 }
 
+/// An access that another one conflicts with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Conflict {
+    /// First byte that both access, and byte behind the last.
+    from: u64,
+    to: u64,
+    before: Deed,
+    origin: u32,
+}
+
+impl Conflict {
+    /// As it is told.
+    pub const BYTES: usize = 24;
+
+    pub fn to_bytes(self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        bytes[..8].copy_from_slice(&self.from.to_ne_bytes());
+        bytes[8..16].copy_from_slice(&self.to.to_ne_bytes());
+        bytes[16..20].copy_from_slice(&self.before.word().to_ne_bytes());
+        bytes[20..].copy_from_slice(&self.origin.to_ne_bytes());
+        bytes
+    }
+
+    /// `None`: there is none.
+    pub fn of(bytes: &[u8]) -> Option<Self> {
+        let (longs, words) = bytes.split_at_checked(16)?;
+        let long = |at: usize| Some(u64::from_ne_bytes(longs[at..][..8].try_into().ok()?));
+        let word = |at: usize| Some(u32::from_ne_bytes(words.get(at..at + 4)?.try_into().ok()?));
+        Some(Self {
+            from: long(0)?,
+            to: long(8)?,
+            before: Deed::of(word(0)?),
+            origin: word(4)?,
+        })
+    }
+}
+
 /// A list whose lock is held.
-struct Held {
+pub(super) struct Held {
     at: NonNull<u8>,
 }
 
@@ -150,6 +189,91 @@ impl Held {
         self.word(at + 16).store(what, Ordering::Relaxed);
         self.word(at + 20).store(origin, Ordering::Relaxed);
     }
+
+    /// Compare an access with those of the list, and add it if it conflicts with none.
+    pub fn add(&self, by: usize, pieces: &[(u64, u64)], deed: Deed) -> Option<Conflict> {
+        let mut count = self.count();
+        for &(from, to) in pieces {
+            for index in 0..count {
+                let (first, last, what, origin) = self.entry(index);
+                let before = Deed::of(what);
+                if first < to && from < last && deed.conflicts(before, origin as usize == by) {
+                    return Some(Conflict {
+                        from: first.max(from),
+                        to: last.min(to),
+                        before,
+                        origin,
+                    });
+                }
+            }
+        }
+        for &(from, to) in pieces {
+            if count < MOST {
+                self.set_entry(count, (from, to, deed.word(), by as u32));
+                count += 1;
+            }
+        }
+        self.set_count(count);
+        None
+    }
+
+    /// Take out an access that is over. Others on the same bytes stay.
+    pub fn forget_done(&self, by: usize, pieces: &[(u64, u64)], deed: Deed) {
+        for &(from, to) in pieces {
+            let count = self.count();
+            let entry = (from, to, deed.word(), by as u32);
+            if let Some(index) = (0..count).find(|&index| self.entry(index) == entry) {
+                self.set_entry(index, self.entry(count - 1));
+                self.set_count(count - 1);
+            }
+        }
+    }
+
+    /// Take out all of an origin's.
+    pub fn forget(&self, by: usize) {
+        let mut kept = 0;
+        for index in 0..self.count() {
+            let entry = self.entry(index);
+            if entry.3 as usize != by {
+                self.set_entry(kept, entry);
+                kept += 1;
+            }
+        }
+        self.set_count(kept);
+    }
+}
+
+/// The list of a member's part; `None`: nothing is compared.
+fn list_of(part: Part) -> Option<NonNull<u8>> {
+    let offset = part.record().load(Ordering::Relaxed);
+    rma::shared_at(offset, BYTES).filter(|_| offset != 0)
+}
+
+/// Lock a list for the rank `me`, if nobody has it, or a dead one.
+fn try_lock(at: NonNull<u8>, me: usize, is_dead: impl Fn(usize) -> bool) -> Option<Held> {
+    // SAFETY: the lock is the first word of the list, which is accessed by atomics only.
+    let lock = unsafe { AtomicU32::from_ptr(at.as_ptr().cast()) };
+    let seen = lock.load(Ordering::Relaxed);
+    if seen != 0 && !is_dead(seen as usize - 1) {
+        return None;
+    }
+    // SYNC: window-record
+    let locked = lock.compare_exchange(seen, me as u32 + 1, Ordering::Acquire, Ordering::Relaxed);
+    locked.ok().map(|_| Held { at })
+}
+
+/// The list of the calling process's own part, for somebody on another node, without waiting for a process that has it for long; `None`:
+/// somebody has it. `Some(None)`: nothing is compared.
+pub(super) fn list_briefly(part: &Part, me: usize, is_dead: impl Fn(usize) -> bool) -> Option<Option<Held>> {
+    /// It is held for less than that many looks, unless its holder has lost its CPU.
+    const LOOKS: u32 = 1000;
+    let Some(at) = list_of(*part) else {
+        return Some(None);
+    };
+    (0..LOOKS).find_map(|_| {
+        std::hint::spin_loop();
+        try_lock(at, me, &is_dead).map(Some)
+    })
 }
 
 impl Win {
@@ -171,39 +295,35 @@ impl Win {
             return Ok(());
         };
         let deed = Deed::new(access, elements.datatype);
-        let Some(list) = self.list(target) else { return Ok(()) };
-        let mut count = list.count();
-        for &(from, to) in &pieces {
-            for index in 0..count {
-                let (first, last, what, origin) = list.entry(index);
-                let before = Deed::of(what);
-                if first < to && from < last && deed.conflicts(before, origin as usize == self.rank()) {
-                    let types = match (deed.access, before.access) {
-                        (Access::Accumulate | Access::Fetch, Access::Accumulate | Access::Fetch) => {
-                            " as elements of another type"
-                        }
-                        _ => "",
-                    };
-                    return Err(fail!(
-                        RmaConflict,
-                        "bytes {} to {} of rank {target} of {}, which rank {} accesses, have been {}{types} by rank {origin} in the same epoch",
-                        first.max(from),
-                        last.min(to) - 1,
-                        self.label(),
-                        self.rank(),
-                        before.describe()
-                    ));
-                }
-            }
+        let conflict = match self.seats.away(target) {
+            Some(_) => self.record_away(target, deed, &pieces)?,
+            None => self.list(target).and_then(|list| list.add(self.rank(), &pieces, deed)),
+        };
+        match conflict {
+            Some(conflict) => Err(self.conflicting(target, deed, conflict)),
+            None => Ok(()),
         }
-        for (from, to) in pieces {
-            if count < MOST {
-                list.set_entry(count, (from, to, deed.word(), self.rank() as u32));
-                count += 1;
-            }
-        }
-        list.set_count(count);
-        Ok(())
+    }
+
+    fn conflicting(&self, target: usize, deed: Deed, conflict: Conflict) -> Error {
+        let Conflict {
+            from,
+            to,
+            before,
+            origin,
+        } = conflict;
+        let types = match (deed.access, before.access) {
+            (Access::Accumulate | Access::Fetch, Access::Accumulate | Access::Fetch) => " as elements of another type",
+            _ => "",
+        };
+        fail!(
+            RmaConflict,
+            "bytes {from} to {} of rank {target} of {}, which rank {} accesses, have been {}{types} by rank {origin} in the same epoch",
+            to - 1,
+            self.label(),
+            self.rank(),
+            before.describe()
+        )
     }
 
     /// The bytes of an access; `None`: it is not compared, or outside the window, which is refused elsewhere.
@@ -229,15 +349,12 @@ impl Win {
         let Some(pieces) = self.accessed(target, elements) else {
             return;
         };
-        let deed = Deed::new(access, elements.datatype).word();
-        let Some(list) = self.list(target) else { return };
-        for (from, to) in pieces {
-            let count = list.count();
-            let entry = (from, to, deed, self.rank() as u32);
-            if let Some(index) = (0..count).find(|&index| list.entry(index) == entry) {
-                list.set_entry(index, list.entry(count - 1));
-                list.set_count(count - 1);
-            }
+        let deed = Deed::new(access, elements.datatype);
+        if self.seats.away(target).is_some() {
+            // A member that has failed compares nothing.
+            let _ = self.forget_done_away(target, deed, &pieces);
+        } else if let Some(list) = self.list(target) {
+            list.forget_done(self.rank(), &pieces, deed);
         }
     }
 
@@ -252,16 +369,12 @@ impl Win {
     #[cold]
     fn forget_recorded(&self, targets: impl Iterator<Item = usize>) {
         for target in targets {
-            let Some(list) = self.list(target) else { continue };
-            let mut kept = 0;
-            for index in 0..list.count() {
-                let entry = list.entry(index);
-                if entry.3 as usize != self.rank() {
-                    list.set_entry(kept, entry);
-                    kept += 1;
-                }
+            if self.seats.away(target).is_some() {
+                // As above.
+                let _ = self.forget_away(target);
+            } else if let Some(list) = self.list(target) {
+                list.forget(self.rank());
             }
-            list.set_count(kept);
         }
     }
 
@@ -274,24 +387,14 @@ impl Win {
         }
     }
 
-    /// The list of a member, once its lock is held; that of a dead holder is taken over.
+    /// The list of a member of this node, once its lock is held; that of a dead holder is taken over.
     fn list(&self, member: usize) -> Option<Held> {
-        let offset = self.part(member)?.record().load(Ordering::Relaxed);
-        let at = rma::shared_at(offset, BYTES).filter(|_| offset != 0)?;
-        // SAFETY: the lock is the first word of the list, which is accessed by atomics only.
-        let lock = unsafe { AtomicU32::from_ptr(at.as_ptr().cast()) };
-        let me = self.rank() as u32 + 1;
-        let mut holder = 0;
+        let at = list_of(self.part(member)?)?;
         let mut wait = ShortWait::default();
         loop {
-            // SYNC: window-record
-            match lock.compare_exchange(holder, me, Ordering::Acquire, Ordering::Relaxed) {
-                Ok(_) => return Some(Held { at }),
-                Err(seen) => {
-                    let is_dead = seen != 0 && self.has_failed(&mut enter(), seen as usize - 1);
-                    holder = if is_dead { seen } else { 0 };
-                    wait.pause();
-                }
+            match try_lock(at, self.rank(), |holder| self.has_failed(&mut enter(), holder)) {
+                Some(held) => return Some(held),
+                None => wait.pause(),
             }
         }
     }
@@ -300,6 +403,22 @@ impl Win {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_conflict_is_told_as_it_is() {
+        let conflict = Conflict {
+            from: 1 << 40,
+            to: (1 << 40) + 8,
+            before: Deed {
+                access: Access::Accumulate,
+                element: 5,
+            },
+            origin: 3,
+        };
+        assert_eq!(Conflict::of(&conflict.to_bytes()), Some(conflict));
+        assert_eq!(Conflict::of(&[]), None);
+        assert_eq!(Conflict::of(&conflict.to_bytes()[..20]), None);
+    }
 
     #[test]
     fn what_conflicts() {

@@ -8,6 +8,9 @@
 //! | lock | taken for the origin | once it is |
 //! | unlock | given back | yes: a member that has freed the window afterwards is asked nothing |
 //! | directory | none | with the keys of what is attached |
+//! | record | an access is compared with the member's list, and added (`record.rs`) | with what it conflicts with |
+//! | forget | accesses of the origin are taken out of the list | yes: others may come after it then |
+//! | barrier round | none | with the calls by which members of its node have reached it (`check.rs`) |
 //!
 //! Puts complete before later requests: what one origin asks of a member is done in its order.
 
@@ -19,14 +22,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use isthmus_engine::rma::{self, Layer, RegionKey, Served};
 use isthmus_engine::{Peer, ProgressThread, enter};
 
+use super::check::{self, MemberRound};
 use super::control::{Own, Part, Plan};
 use super::epoch::{EXCLUSIVE, SHARED};
 use super::general::raise;
 use super::lock::Lock;
+use super::record::{self, Conflict, Deed};
 use super::{Win, dynamic};
 use crate::error::Result;
 use crate::fail;
 use crate::group::Group;
+use crate::ledger::List;
 
 /// How the members of a window are on nodes.
 #[derive(Debug)]
@@ -62,6 +68,15 @@ impl Away {
     }
 }
 
+impl Away {
+    /// The leaders of other nodes.
+    pub fn others(&self) -> impl Iterator<Item = usize> {
+        let own = self.node;
+        let leaders = self.leaders.iter().enumerate();
+        leaders.filter(move |(node, _)| *node != own).map(|(_, leader)| *leader)
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 enum What {
@@ -71,20 +86,29 @@ enum What {
     Lock = 4,
     Unlock = 5,
     Directory = 6,
+    Record = 7,
+    Forget = 8,
+    ForgetDone = 9,
+    BarrierRound = 10,
 }
 
-const WHATS: [What; 6] = [
+const WHATS: [What; 10] = [
     What::Post,
     What::Complete,
     What::Met,
     What::Lock,
     What::Unlock,
     What::Directory,
+    What::Record,
+    What::Forget,
+    What::ForgetDone,
+    What::BarrierRound,
 ];
 
-/// What, the number of the part, who asks, and a number that depends.
+/// What, the number of the part, who asks, and a number that depends. The bytes of an access follow: where each piece begins, and ends.
 type Message = [u32; 4];
 const BYTES: usize = size_of::<Message>();
+const PIECE: usize = 16;
 const KEY: usize = size_of::<RegionKey>();
 
 /// A part of this process that members on other nodes ask for.
@@ -94,6 +118,8 @@ struct Known {
     plan: Plan,
     group: Arc<Group>,
     rank: usize,
+    /// The members on this node.
+    here: Arc<[(usize, Part)]>,
 }
 
 static KNOWN: Mutex<Option<HashMap<u32, Known>>> = Mutex::new(None);
@@ -109,8 +135,16 @@ pub(super) fn open(own: Own, plan: Plan, group: &Arc<Group>, rank: usize) {
         plan,
         group: Arc::clone(group),
         rank,
+        here: Arc::default(),
     };
     known().get_or_insert_default().insert(own.number, part);
+}
+
+/// The members on this node are these. Before the first barrier round.
+pub(super) fn introduce(own: Own, here: impl Iterator<Item = (usize, Part)>) {
+    if let Some(part) = known().as_mut().and_then(|known| known.get_mut(&own.number)) {
+        part.here = here.collect();
+    }
 }
 
 /// Nobody asks for it any more.
@@ -122,11 +156,11 @@ pub(super) fn close(own: Own) {
 
 /// Do what a member on another node asks.
 pub fn handle(from: Peer, data: &[u8]) -> Served {
-    let Ok(bytes) = <[u8; BYTES]>::try_from(data) else {
+    let Some((head, rest)) = data.split_first_chunk::<BYTES>() else {
         return Served::Refused;
     };
     // SAFETY: as many bytes; any bits are numbers.
-    let [what, number, origin, value]: Message = unsafe { transmute(bytes) };
+    let [what, number, origin, value]: Message = unsafe { transmute(*head) };
     let Some(what) = WHATS.into_iter().find(|known| *known as u32 == what) else {
         return Served::Refused;
     };
@@ -137,11 +171,23 @@ pub fn handle(from: Peer, data: &[u8]) -> Served {
     if origin >= own.group.size() as usize || own.group.peer(origin as i32) != Some(from) {
         return Served::Refused;
     }
-    own.serve(what, origin, value)
+    let (pieces, odd) = rest.as_chunks::<PIECE>();
+    let takes_pieces = matches!(what, What::Record | What::ForgetDone);
+    if !odd.is_empty() || !pieces.is_empty() && !takes_pieces {
+        return Served::Refused;
+    }
+    own.serve(what, origin, value, &pieces.iter().map(piece).collect::<List>())
+}
+
+/// A piece of an access, as it is told.
+fn piece(bytes: &[u8; PIECE]) -> (u64, u64) {
+    // SAFETY: as many bytes; any bits are numbers.
+    let [from, to] = unsafe { transmute::<[u8; PIECE], [u64; 2]>(*bytes) };
+    (from, to)
 }
 
 impl Known {
-    fn serve(&self, what: What, origin: usize, value: u32) -> Served {
+    fn serve(&self, what: What, origin: usize, value: u32, pieces: &[(u64, u64)]) -> Served {
         let (part, plan) = (&self.part, self.plan);
         let lock = Lock {
             part: self.part,
@@ -191,6 +237,27 @@ impl Known {
                 }
                 return Served::Done(answer);
             }
+            What::Record | What::Forget | What::ForgetDone => {
+                let is_dead = |member: usize| self.group.peer(member as i32).is_some_and(rma::has_died);
+                let held = match record::list_briefly(part, self.rank, is_dead) {
+                    Some(Some(held)) => held,
+                    // Nothing is compared.
+                    Some(None) => return Served::Done(Vec::new()),
+                    None => return Served::Later,
+                };
+                match what {
+                    What::Record => {
+                        let conflict = held.add(origin, pieces, Deed::of(value));
+                        return Served::Done(conflict.map_or_else(Vec::new, |conflict| conflict.to_bytes().to_vec()));
+                    }
+                    What::Forget => held.forget(origin),
+                    _ => held.forget_done(origin, pieces, Deed::of(value)),
+                }
+            }
+            What::BarrierRound => {
+                let come = check::rounds(self.here.iter().copied(), value);
+                return Served::Done(come.into_iter().flat_map(MemberRound::to_bytes).collect());
+            }
         }
         Served::Done(Vec::new())
     }
@@ -219,7 +286,11 @@ impl Win {
 
     fn ask(&self, member: usize, what: What, value: u32, longest: usize) -> Result<Vec<u8>> {
         let (peer, message) = self.message(member, what, value);
-        rma::ask(Layer::Windows, peer, &message, longest).map_err(|error| {
+        self.answered(rma::ask(Layer::Windows, peer, &message, longest))
+    }
+
+    fn answered(&self, answer: isthmus_engine::Result<Vec<u8>>) -> Result<Vec<u8>> {
+        answer.map_err(|error| {
             // A member that has seen a failure may have left the window before we have heard of either.
             let is_refused = matches!(error, isthmus_engine::Error::Refused { .. });
             let broken = || {
@@ -260,6 +331,50 @@ impl Win {
             SHARED | EXCLUSIVE => self.ask(target, What::Unlock, u32::from(how), 0).map(drop),
             _ => Ok(()),
         }
+    }
+
+    /// Have a member on another node compare an access to its memory with those that it knows, and keep it: what it conflicts with.
+    pub(super) fn record_away(&self, member: usize, deed: Deed, pieces: &[(u64, u64)]) -> Result<Option<Conflict>> {
+        let answer = self.ask_about(member, What::Record, deed.word(), pieces, Conflict::BYTES)?;
+        Ok(Conflict::of(&answer))
+    }
+
+    /// Have it forget an access of ours that is over.
+    pub(super) fn forget_done_away(&self, member: usize, deed: Deed, pieces: &[(u64, u64)]) -> Result<()> {
+        self.ask_about(member, What::ForgetDone, deed.word(), pieces, 0)
+            .map(drop)
+    }
+
+    /// Have it forget all of ours.
+    pub(super) fn forget_away(&self, member: usize) -> Result<()> {
+        self.ask(member, What::Forget, 0, 0).map(drop)
+    }
+
+    /// The calls by which members of another node have reached barrier round `turn`, as their leader sees them; nothing if it has left the window.
+    pub(super) fn rounds_away(&self, leader: usize, turn: u32) -> Result<Vec<MemberRound>> {
+        let (peer, message) = self.message(leader, What::BarrierRound, turn);
+        match rma::ask(Layer::Windows, peer, &message, 2 * MemberRound::BYTES) {
+            Ok(answer) => Ok(answer.as_chunks().0.iter().map(MemberRound::of).collect()),
+            Err(isthmus_engine::Error::Refused { .. }) => Ok(Vec::new()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn ask_about(
+        &self,
+        member: usize,
+        what: What,
+        value: u32,
+        pieces: &[(u64, u64)],
+        longest: usize,
+    ) -> Result<Vec<u8>> {
+        let (peer, message) = self.message(member, what, value);
+        let mut message = message.to_vec();
+        for &(from, to) in pieces {
+            message.extend(from.to_ne_bytes());
+            message.extend(to.to_ne_bytes());
+        }
+        self.answered(rma::ask(Layer::Windows, peer, &message, longest))
     }
 
     /// What a member on another node has attached.
