@@ -262,8 +262,8 @@ fn try_lock(at: NonNull<u8>, me: usize, is_dead: impl Fn(usize) -> bool) -> Opti
     locked.ok().map(|_| Held { at })
 }
 
-/// The list of the calling process's own part, for somebody on another node, without waiting for a process that has it for long; `None`:
-/// somebody has it. `Some(None)`: nothing is compared.
+/// The list of the calling process's own part, for an origin on another node. Does not wait for a process that has its lock for long: `None`. `Some(None)`:
+/// nothing is compared.
 pub(super) fn list_briefly(part: &Part, me: usize, is_dead: impl Fn(usize) -> bool) -> Option<Option<Held>> {
     /// It is held for less than that many looks, unless its holder has lost its CPU.
     const LOOKS: u32 = 1000;
