@@ -93,7 +93,8 @@ table! {
     OTHERS_LAST = 2000000, "us", "So long after a yield that lasted as long as OFF_CPU, while ranks that are awake had a CPU each, other processes take what is yielded: such ranks wait as ranks with CPUs of their own do.";
     LOST = 25, "%", "Of the CPU time that ranks which share CPUs would have without other processes: those that get less, and yield, lose it by their yields, and sleep instead.";
     IDLE = 25, "%", "Of the time of the CPUs of ranks that sleep instead of yielding: as much idleness tells that other processes have gone, and they yield again.";
-    OTHERS_LEFT = 25, "%", "The same of time that other processes had, all of it but that of ranks of the node: less tells it, too.";
+    OTHERS_LEFT = 50, "%", "Of the share of the CPUs that one other process on each has beside ranks that all want one: less for other processes tells it, too.";
+    OTHERS_PERIOD = 120000, "us", "The time over which that share is taken: the kernel counts in ticks of 10 ms.";
     IDLE_PERIOD = 40000, "us", "Between two looks at these.";
     LOST_LASTS = 2000000, "us", "So long they do, until the clock's next multiple of it, then they yield again to find out.";
     LONGEST_SLEEP = 100000, "us", "A sleep is never longer: a waker that died between two instructions must not hang us, nor a launcher that is gone.";

@@ -163,10 +163,11 @@ pub fn are_yields_lost(taken: impl IntoIterator<Item = Option<f64>>, ranks: u32,
 }
 
 /// Do ranks that sleep since other processes have most of what they yield find that those have gone? Of the CPUs' time since they looked last:
-/// the part in which they were idle, and the part that other processes had, if it is known, 0 to 1.
-pub fn have_others_gone(idle: f64, others: Option<f64>) -> bool {
-    100.0 * idle >= f64::from(IDLE.count())
-        || others.is_some_and(|others| 100.0 * others < f64::from(OTHERS_LEFT.count()))
+/// the part in which they were idle, and the part that other processes had, 0 to 1, as far as that is known.
+pub fn have_others_gone(idle: Option<f64>, others: Option<f64>, ranks: u32, cpus: u32) -> bool {
+    let fair = f64::from(cpus) / f64::from((ranks + cpus).max(1));
+    idle.is_some_and(|idle| 100.0 * idle >= f64::from(IDLE.count()))
+        || others.is_some_and(|others| 100.0 * others < fair * f64::from(OTHERS_LEFT.count()))
 }
 
 impl Turns {

@@ -7,11 +7,12 @@
 //! few is timed, since reading the clock costs a fraction of a yield.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use isthmus_os::clock;
 use isthmus_os::cpu::{self, Ticks};
-use isthmus_shm::backoff::{Facts, IDLE_PERIOD, LOST_LASTS, OFF_CPU, OTHERS_LAST, UNTIMED_YIELDS};
+use isthmus_shm::backoff::{Facts, IDLE_PERIOD, LOST_LASTS, OFF_CPU, OTHERS_LAST, OTHERS_PERIOD, UNTIMED_YIELDS};
 use isthmus_shm::{Slot, occupancy};
 
 use crate::engine::Engine;
@@ -25,15 +26,12 @@ struct Others {
     until: AtomicU64,
     /// Until then ranks sleep instead of yielding, the same.
     lost_until: AtomicU64,
-    /// When it was looked last what the CPUs do, the same, and what they had done.
+    /// When it was looked last what the CPUs do, the same.
     asked: AtomicU64,
-    busy: AtomicU64,
-    all: AtomicU64,
-    /// For how long the ranks of this node had run then, the same; 0: not known.
-    ranks: AtomicU64,
+    looks: Mutex<Looks>,
 }
 
-/// What the CPUs of this process have done.
+/// What the CPUs of this process have done in all.
 #[derive(Debug, Clone, Copy)]
 struct Done {
     ticks: Ticks,
@@ -41,16 +39,28 @@ struct Done {
     ranks: Option<Duration>,
 }
 
-impl Done {
-    /// The parts of the CPUs' time since then in which they were idle, and in which they ran other processes than the ranks, if it is known;
-    /// `elapsed` is the time of one CPU.
-    fn since(self, before: Self, elapsed: Duration, cpus: u32) -> Option<(f64, Option<f64>)> {
-        let busy = self.ticks.busy_since(before.ticks)?;
-        let ranks = self.ranks.zip(before.ranks).map(|(now, before)| {
-            let ran = now.saturating_sub(before).as_secs_f64();
-            ran / (elapsed.as_secs_f64() * f64::from(cpus)).max(f64::MIN_POSITIVE)
+/// What they had done at earlier looks, and when: at the last one, and at the last from which on the share of other processes is taken.
+struct Looks {
+    last: Option<(Duration, Done)>,
+    first: Option<(Duration, Done)>,
+}
+
+impl Looks {
+    /// Parts of the CPUs' time: since the last look, in which they were idle; over [`OTHERS_PERIOD`] or longer, in which they ran other processes than
+    /// the ranks. `None`: not known yet.
+    fn parts(&mut self, now: Duration, done: Done, cpus: u32) -> (Option<f64>, Option<f64>) {
+        let busy = |(_, before): (Duration, Done)| done.ticks.busy_since(before.ticks);
+        let idle = self.last.replace((now, done)).and_then(busy).map(|busy| 1.0 - busy);
+        let long = self
+            .first
+            .take_if(|(then, _)| now.saturating_sub(*then) >= OTHERS_PERIOD.time());
+        let others = long.and_then(|(then, before)| {
+            let ran = done.ranks?.saturating_sub(before.ranks?).as_secs_f64();
+            let all = now.saturating_sub(then).as_secs_f64() * f64::from(cpus);
+            Some(busy((then, before))? - ran / all)
         });
-        Some((1.0 - busy, ranks.map(|ranks| busy - ranks)))
+        self.first.get_or_insert((now, done));
+        (idle, others)
     }
 }
 
@@ -63,9 +73,10 @@ impl Others {
             until: AtomicU64::new(0),
             lost_until: AtomicU64::new(0),
             asked: AtomicU64::new(0),
-            busy: AtomicU64::new(0),
-            all: AtomicU64::new(0),
-            ranks: AtomicU64::new(0),
+            looks: Mutex::new(Looks {
+                last: None,
+                first: None,
+            }),
         }
     }
 
@@ -102,40 +113,32 @@ impl Others {
 
     /// They have most of what ranks yield until `now`. Ranks of the node find out at about the same time, and most yield again at the same one.
     fn have_most(&self, now: Duration, done: Option<Done>) {
-        self.looked(now, done);
+        let look = done.map(|done| (now, done));
+        *self.looks() = Looks {
+            last: look,
+            first: look,
+        };
         let (now, lasts) = (now.as_nanos() as u64, LOST_LASTS.time().as_nanos() as u64);
+        self.asked.store(now, Ordering::Relaxed);
         let until = (now + lasts / 2).next_multiple_of(lasts);
         self.lost_until.store(until, Ordering::Relaxed);
     }
 
-    /// CPUs have done so much until `now`, if it is known; what they had when it was looked before, and when that was.
-    fn looked(&self, now: Duration, done: Option<Done>) -> Option<(Done, Duration)> {
-        let asked = self.asked.swap(now.as_nanos() as u64, Ordering::Relaxed);
-        let Ticks { busy, all } = done.map_or(Ticks { busy: 0, all: 0 }, |done| done.ticks);
-        let ranks = done.and_then(|done| done.ranks).map_or(0, |ran| ran.as_nanos() as u64);
-        let ranks = self.ranks.swap(ranks, Ordering::Relaxed);
-        let before = Done {
-            ticks: Ticks {
-                busy: self.busy.swap(busy, Ordering::Relaxed),
-                all: self.all.swap(all, Ordering::Relaxed),
-            },
-            ranks: (ranks > 0).then(|| Duration::from_nanos(ranks)),
-        };
-        (before.ticks.all > 0).then_some((before, Duration::from_nanos(asked)))
-    }
-
-    /// The same. True: other processes must have gone, which is taken to be so.
-    fn have_gone(&self, now: Duration, done: Option<Done>, cpus: u32) -> bool {
-        let before = self.looked(now, done);
-        let parts = done.zip(before).and_then(|(done, (before, asked))| {
-            let elapsed = now.saturating_sub(asked);
-            done.since(before, elapsed, cpus)
+    /// CPUs have done so much until `now`, if it is known. True: other processes must have gone, which is taken to be so.
+    fn have_gone(&self, now: Duration, done: Option<Done>, ranks: u32, cpus: u32) -> bool {
+        self.asked.store(now.as_nanos() as u64, Ordering::Relaxed);
+        let have_gone = done.is_some_and(|done| {
+            let (idle, others) = self.looks().parts(now, done, cpus);
+            occupancy::have_others_gone(idle, others, ranks, cpus)
         });
-        let have_gone = parts.is_some_and(|(idle, others)| occupancy::have_others_gone(idle, others));
         if have_gone {
             self.lost_until.store(now.as_nanos() as u64, Ordering::Relaxed);
         }
         have_gone
+    }
+
+    fn looks(&self) -> MutexGuard<'_, Looks> {
+        self.looks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Is it time to look what the CPUs do?
@@ -186,7 +189,7 @@ fn sleeps_at(engine: &Engine, now: Duration) -> bool {
         return false;
     }
     let cpus = occupancy::cpus().filter(|_| OTHERS.is_due(now));
-    !cpus.is_some_and(|cpus| OTHERS.have_gone(now, done(engine, cpus), cpus))
+    !cpus.is_some_and(|cpus| OTHERS.have_gone(now, done(engine, cpus), engine.segment.ranks_here(), cpus))
 }
 
 /// What the CPUs of this process have done. `None`: the kernel does not tell, or a quota leaves it a part of them only, so that they may be idle
@@ -296,16 +299,16 @@ mod tests {
         };
         others.have_most(milliseconds(100_300), ticks(1000, 9000));
         assert!(!others.is_due(milliseconds(100_339)) && others.is_due(milliseconds(100_340)));
-        assert!(!others.have_gone(milliseconds(100_400), ticks(1019, 9020), 2));
+        assert!(!others.have_gone(milliseconds(100_400), ticks(1019, 9020), 4, 2));
         assert!(others.still_have_most(milliseconds(100_400)));
-        assert!(others.have_gone(milliseconds(100_500), ticks(1033, 9040), 2));
+        assert!(others.have_gone(milliseconds(100_500), ticks(1033, 9040), 4, 2));
         assert!(!others.still_have_most(milliseconds(100_500)));
         others.have_most(milliseconds(102_300), None);
         assert!(
-            !others.have_gone(milliseconds(102_400), ticks(1033, 9240), 2),
+            !others.have_gone(milliseconds(102_400), ticks(1033, 9240), 4, 2),
             "there is nothing to compare with"
         );
-        assert!(!others.have_gone(milliseconds(102_500), None, 2));
+        assert!(!others.have_gone(milliseconds(102_500), None, 4, 2));
     }
 
     /// Ranks that wake each other leave no CPU idle.
@@ -320,9 +323,13 @@ mod tests {
             })
         };
         others.have_most(milliseconds(100_000), done(1000, 9000, 500));
-        // 200 ms of two CPUs: ranks have 80 of them, then all but 60.
-        assert!(!others.have_gone(milliseconds(100_100), done(1020, 9020, 580), 2));
-        assert!(others.have_gone(milliseconds(100_200), done(1038, 9040, 720), 2));
+        assert!(
+            !others.have_gone(milliseconds(100_060), done(1012, 9012, 620), 4, 2),
+            "too short a time"
+        );
+        // 240 ms of two CPUs, of which loops have a third beside four ranks.
+        assert!(!others.have_gone(milliseconds(100_120), done(1024, 9024, 660), 4, 2));
+        assert!(others.have_gone(milliseconds(100_240), done(1048, 9048, 880), 4, 2));
     }
 
     #[test]

@@ -120,7 +120,8 @@ impl Machine {
     fn look_at_cpus(&mut self) {
         let all = (IDLE_PERIOD.value * self.cpus.len() as u64) as f64;
         let (idle, others) = (f64::from(self.idle) / all, f64::from(self.others) / all);
-        if self.now < self.lost_until && occupancy::have_others_gone(idle, Some(others)) {
+        let (ranks, cpus) = (self.ranks.len() as u32, self.cpus.len() as u32);
+        if self.now < self.lost_until && occupancy::have_others_gone(Some(idle), Some(others), ranks, cpus) {
             self.lost_until = self.now;
             self.forget();
         }
