@@ -3,7 +3,8 @@
  *   io [--seconds S] KIND:SIZE ...
  *
  * KIND is write- or read- and blocks (a cube of doubles, each rank a box of it), 4096 or 64 (records of so many bytes, the ranks' in turn): SIZE is the
- * whole file's. Or own-write and own-read: SIZE is what each call moves, in a file of its rank's, one call after the other, up to 64 of them or 64 MiB;
+ * whole file's. Or write-checkpoint: a new file of eight arrays, as HDF5 writes it: rank 0 writes headers, all write their slab of an array through a
+ * view, then the file gets its size and is closed; SIZE is all arrays'. Or own-write and own-read: SIZE is what each call moves, in a file of its rank's, one call after the other, up to 64 of them or 64 MiB;
  * the floor is the same by pwrite and pread. Or hidden: SIZE is what MPI_File_iwrite_at moves while rank 0 computes twice as long as that takes.
  * Or open: SIZE is the number of ranks. The files are in ISTHMUS_BENCH_FOLDER, or in /dev/shm, and have the hints of ISTHMUS_BENCH_HINTS
  * (KEY=VALUE,KEY=VALUE). What is read is compared with what was written.
@@ -15,12 +16,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-enum { MOST_CALLS = 64, MOST_BYTES = 64 << 20 };
+enum { MOST_CALLS = 64, MOST_BYTES = 64 << 20, ARRAYS = 8, HEADER = 2048 };
 
-static int rank, ranks, writes, bytes, calls, plain = -1;
+static int rank, ranks, writes, bytes, calls, array_bytes, plain = -1;
 static char path[512], *data;
 static MPI_File file;
 static MPI_Info hints;
+static MPI_Datatype array_type;
 
 static void check(int code, const char *what)
 {
@@ -68,6 +70,32 @@ static void own_plain(int count)
         }
 }
 
+/* Headers of rank 0, and of all ranks a box in each of the arrays. Returns with the file open. */
+static void write_arrays(void)
+{
+    static char header[HEADER];
+    check(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDWR | MPI_MODE_CREATE, hints, &file), "MPI_File_open");
+    check(MPI_File_set_size(file, 0), "MPI_File_set_size");
+    for (int i = 0; i < ARRAYS; i++) {
+        MPI_Offset at = (MPI_Offset)i * (HEADER + array_bytes);
+        if (rank == 0)
+            check(MPI_File_write_at(file, at, header, HEADER, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_write_at");
+        check(MPI_File_set_view(file, at + HEADER, MPI_BYTE, array_type, "native", MPI_INFO_NULL), "MPI_File_set_view");
+        check(MPI_File_write_at_all(file, 0, data, bytes, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_write_at_all");
+        check(MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL), "MPI_File_set_view");
+    }
+    check(MPI_File_set_size(file, (MPI_Offset)ARRAYS * (HEADER + array_bytes)), "MPI_File_set_size");
+}
+
+static void checkpoints(int count)
+{
+    for (int i = 0; i < count; i++) {
+        write_arrays();
+        check(MPI_File_close(&file), "MPI_File_close");
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 static void opens(int count)
 {
     for (int i = 0; i < count; i++) {
@@ -100,6 +128,7 @@ static MPI_Datatype box(int size)
     MPI_Dims_create(ranks, 3, dims);
     at[0] = rank / (dims[1] * dims[2]), at[1] = rank / dims[2] % dims[1], at[2] = rank % dims[2];
     bytes = 8;
+    array_bytes = edge * edge * edge * 8;
     for (int d = 0; d < 3; d++) {
         int start = edge * at[d] / dims[d];
         full[d] = edge;
@@ -122,6 +151,20 @@ static MPI_Datatype records(int size, int record)
     return type;
 }
 
+static void fill(void)
+{
+    data = buffer(bytes);
+    for (int i = 0; i < bytes; i++)
+        data[i] = (char)(rank * 31 + i * 7 + i / 251);
+}
+
+static void compare(void)
+{
+    for (int i = 0; i < bytes; i++)
+        if (data[i] != (char)(rank * 31 + i * 7 + i / 251))
+            give_up("io: what was read is not what was written");
+}
+
 static struct samples *together(const char *what, int size, double budget_us)
 {
     int record = strcmp(what, "blocks") == 0 ? 0 : atoi(what);
@@ -129,9 +172,7 @@ static struct samples *together(const char *what, int size, double budget_us)
     MPI_Type_commit(&type);
     check(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDWR | MPI_MODE_CREATE, hints, &file), "MPI_File_open");
     check(MPI_File_set_view(file, (MPI_Offset)record * rank, MPI_BYTE, type, "native", MPI_INFO_NULL), "MPI_File_set_view");
-    data = buffer(bytes);
-    for (int i = 0; i < bytes; i++)
-        data[i] = (char)(rank * 31 + i * 7 + i / 251);
+    fill();
     int timed = writes;
     writes = 1;
     accesses(1);
@@ -142,12 +183,29 @@ static struct samples *together(const char *what, int size, double budget_us)
     memset(data, 0, (size_t)bytes);
     writes = 0;
     accesses(1);
-    for (int i = 0; i < bytes; i++)
-        if (data[i] != (char)(rank * 31 + i * 7 + i / 251))
-            give_up("io: what was read is not what was written");
+    compare();
     free(data);
     check(MPI_File_close(&file), "MPI_File_close");
     MPI_Type_free(&type);
+    return samples;
+}
+
+static struct samples *checkpoint(int size, double budget_us)
+{
+    array_type = box(size / ARRAYS);
+    MPI_Type_commit(&array_type);
+    fill();
+    struct samples *samples = time_operations(checkpoints, 1, budget_us);
+    write_arrays();
+    MPI_Offset last = (MPI_Offset)(ARRAYS - 1) * (HEADER + array_bytes) + HEADER;
+    check(MPI_File_set_view(file, last, MPI_BYTE, array_type, "native", MPI_INFO_NULL), "MPI_File_set_view");
+    memset(data, 0, (size_t)bytes);
+    writes = 0;
+    accesses(1);
+    compare();
+    free(data);
+    check(MPI_File_close(&file), "MPI_File_close");
+    MPI_Type_free(&array_type);
     return samples;
 }
 
@@ -268,7 +326,9 @@ int main(int argc, char **argv)
             hidden(size, budget_us);
             continue;
         }
-        if (strcmp(what, "open") == 0)
+        if (strcmp(what, "write-checkpoint") == 0)
+            samples = checkpoint(size, budget_us);
+        else if (strcmp(what, "open") == 0)
             samples = time_operations(opens, 1, budget_us);
         else
             samples = together(strchr(what, '-') ? strchr(what, '-') + 1 : what, size, budget_us);

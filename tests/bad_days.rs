@@ -15,11 +15,18 @@ use libtest_mimic::Arguments;
 
 #[path = "bad_days/connections.rs"]
 mod connections;
+#[path = "bad_days/files.rs"]
+mod files;
 
 use connections::{
     a_daemon_obeys_nobody_else, a_flood_of_connections_stops_no_agent, a_flood_of_connections_stops_nothing,
     foreign_processes_at_the_port_of_a_job_fill_no_memory, without_descriptors_a_head_waits,
     without_descriptors_mpiexec_waits,
+};
+
+use files::{
+    a_file_that_one_rank_may_not_open, a_full_file_system, a_read_only_file_system,
+    files_that_vanish_and_long_accesses, killed_in_the_middle_of_a_write,
 };
 
 fn main() -> ExitCode {
@@ -72,6 +79,11 @@ fn main() -> ExitCode {
         test!(output_that_nobody_reads_stops_nothing),
         test!(foreign_processes_at_the_port_of_a_job_fill_no_memory),
         test!(a_daemon_obeys_nobody_else),
+        test!(a_full_file_system, may_mount),
+        test!(a_read_only_file_system, may_mount),
+        test!(a_file_that_one_rank_may_not_open, may_mount),
+        test!(files_that_vanish_and_long_accesses),
+        test!(killed_in_the_middle_of_a_write),
         test!(a_checker_is_content_and_small, may_check),
         test!(sanitizers_find_no_leak_of_the_library, may_sanitize),
     ];

@@ -262,8 +262,15 @@ enum What {
     Barrier,
     /// Windows: puts, gets, accumulates, sections, a target that computes, contended elements, synchronisation; ARMCI beside them
     Rma(Sizes),
-    /// Files: collective writes and reads that interleave on 2, 4 and 8 ranks, a rank's own, opening and closing
-    Io(Sizes),
+    /// Files: collective writes and reads that interleave on 2, 4 and 8 ranks and on 2 nodes x 2 ranks, a rank's own, writes behind
+    /// computation, opening and closing. In /dev/shm, unless ISTHMUS_BENCH_FOLDER names a folder
+    Io {
+        /// These only
+        #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = files::PARTS)]
+        of: Vec<String>,
+        #[command(flatten)]
+        sizes: Sizes,
+    },
     /// Between two nodes, which are network namespaces of this machine (as root): half round trip, bandwidth, collectives, start, memory,
     /// beside a bare loop on libfabric and on a TCP socket
     Network(Sizes),
@@ -318,7 +325,7 @@ impl What {
             What::Memory => catalogue::memory(),
             What::Barrier => catalogue::barrier(),
             What::Rma(sizes) => return one_sided::experiments(&sizes.sizes),
-            What::Io(sizes) => return files::experiments(&sizes.sizes),
+            What::Io { of, sizes } => return files::experiments(of, &sizes.sizes),
             What::Network(sizes) => return network::network(&sizes.sizes),
             What::Mechanisms(sizes) => return mechanisms::mechanisms(&sizes.sizes),
             What::Shmem => return shmem::shmem(),
@@ -355,7 +362,7 @@ fn everything() -> Vec<Experiment> {
         catalogue::wake(),
     ]);
     all.extend(one_sided::experiments(&[]));
-    all.extend(files::experiments(&[]));
+    all.extend(files::experiments(&[], &[]));
     all.extend(shmem::shmem());
     all.extend(ga::ga());
     all

@@ -1,5 +1,6 @@
 //! Datatypes as those see them who move and combine what they describe: no handles, no names given by users.
 
+use std::fmt;
 use std::sync::{Arc, Weak};
 
 use crate::apart::Apart;
@@ -20,6 +21,12 @@ pub struct Type {
     named: Option<&'static Named>,
     apart: Apart,
     this: Weak<Type>,
+}
+
+impl fmt::Debug for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {} bytes", self.label(), self.size())
+    }
 }
 
 impl Type {

@@ -37,6 +37,8 @@ impl Choice {
 pub struct Hints {
     /// Ranks that write and read for others in collective calls; `None`: as many as pay.
     pub cb_nodes: Option<u64>,
+    /// No more of them are on one node (`cb_config_list`); `None`: any number.
+    pub cb_each_node: Option<u64>,
     /// Bytes of a file that such a rank has in memory at a time.
     pub cb_buffer: u64,
     /// Shall collective reads go through such ranks?
@@ -63,6 +65,7 @@ impl Default for Hints {
     fn default() -> Self {
         Self {
             cb_nodes: None,
+            cb_each_node: None,
             cb_buffer: 16 << 20,
             cb_read: Choice::Automatic,
             cb_write: Choice::Automatic,
@@ -79,9 +82,8 @@ impl Default for Hints {
 }
 
 /// Hints about where the processes and stripes of a file are, which a file on this machine's file systems has no use for: they are told back.
-const KEPT: [&str; 9] = [
+const KEPT: [&str; 8] = [
     "access_style",
-    "cb_config_list",
     "chunked",
     "collective_buffering",
     "io_node_list",
@@ -90,6 +92,22 @@ const KEPT: [&str; 9] = [
     "romio_no_indep_rw",
     "striping_factor",
 ];
+
+/// How many ranks of each node a list of `HOST:NUMBER`, separated by commas, allows: what it says of `*`. `Some(None)`: as many as there are. Names of
+/// hosts have no effect. `None`: there is no `*`, or what it allows makes no sense.
+fn each_node(list: &str) -> Option<Option<u64>> {
+    let all = list.split(',').find_map(|entry| entry.trim().strip_prefix('*'))?;
+    match all {
+        "" => Some(Some(1)),
+        ":*" => Some(None),
+        number => number
+            .strip_prefix(':')?
+            .parse()
+            .ok()
+            .filter(|number| *number > 0)
+            .map(Some),
+    }
+}
 
 /// No buffer is larger.
 const LARGEST: u64 = 1 << 30;
@@ -118,12 +136,20 @@ impl Hints {
                 let bits = u32::from_str_radix(value.trim(), 8).ok();
                 self.permissions = bits.filter(|bits| *bits <= 0o7777).unwrap_or(self.permissions);
             }
-            _ if KEPT.contains(&key) => {
-                self.kept.retain(|(name, _)| name != key);
-                self.kept.push((key.to_owned(), value.to_owned()));
+            "cb_config_list" => {
+                if let Some(number) = each_node(value) {
+                    self.cb_each_node = number;
+                    self.keep(key, value);
+                }
             }
+            _ if KEPT.contains(&key) => self.keep(key, value),
             _ => {}
         }
+    }
+
+    fn keep(&mut self, key: &str, value: &str) {
+        self.kept.retain(|(name, _)| name != key);
+        self.kept.push((key.to_owned(), value.to_owned()));
     }
 
     /// All that are known, with the values in force, for so many aggregators and a file that lies so.
@@ -167,6 +193,9 @@ mod tests {
             ("ind_wr_buffer_size", "99999999999999999999"),
             ("romio_cb_write", "perhaps"),
             ("file_perm", "rw"),
+            ("cb_config_list", "*:0"),
+            ("cb_config_list", "*:few"),
+            ("cb_config_list", "host:2"),
             ("no_such_hint", "1"),
         ] {
             hints.set(key, value);
@@ -175,6 +204,9 @@ mod tests {
         hints.set("cb_nodes", "3");
         hints.set("romio_ds_write", "enable");
         hints.set("cb_config_list", "*:1");
+        assert_eq!(hints.cb_each_node, Some(1));
+        let each = ["*", "host:2, *:3", "*:*"].map(each_node);
+        assert_eq!(each, [Some(Some(1)), Some(Some(3)), Some(None)]);
         let pairs = hints.pairs(3, Layout::default());
         let value = |key: &str| {
             pairs

@@ -171,32 +171,28 @@ impl Access<'_> {
     /// Read, a window at a time. The buffer is as long as a window, or as all of it.
     fn read_to(&self, buffer: &mut [u8], memory: &Memory, position: u64, end: u64) -> Result<u64> {
         let last = self.view.offset_of(end - 1) + 1;
-        let mut total = 0;
-        let mut pieces = self.view.pieces(position, end).peekable();
-        while let Some(first) = pieces.peek().copied() {
-            let start = first.offset;
+        let mut at = position;
+        while at < end {
+            let start = self.view.offset_of(at);
             let length = (buffer.len() as u64).min(last - start) as usize;
-            let window = &mut buffer[..length];
-            let got = backend::read(self.file, window, start)?;
-            while let Some(piece) = pieces.peek_mut()
-                && piece.offset < start + window.len() as u64
-            {
-                let at = (piece.offset - start) as usize;
-                let length = (piece.length as usize).min(window.len() - at);
-                let there = length.min(got.saturating_sub(at));
-                memory.copy_in(piece.position - position, &window[at..at + there]);
-                total += there as u64;
-                if there < length {
-                    return Ok(total);
-                }
-                if length as u64 == piece.length {
-                    pieces.next();
-                } else {
-                    *piece = rest(*piece, length as u64);
+            let got = backend::read(self.file, &mut buffer[..length], start)?;
+            let to = self.view.position_at(start + got as u64).clamp(at, end);
+            let take = |place: &mut [u8]| self.view.copy_from_window(&buffer[..got], start, at, to, place);
+            match memory.slice_mut(at - position, to - position) {
+                Some(place) => take(place),
+                None => {
+                    let mut packed = rooms::take((to - at) as usize);
+                    take(&mut packed);
+                    memory.copy_in(at - position, &packed);
+                    rooms::give(packed);
                 }
             }
+            at = to;
+            if got < length {
+                break;
+            }
         }
-        Ok(total)
+        Ok(at - position)
     }
 }
 

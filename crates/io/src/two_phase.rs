@@ -120,7 +120,7 @@ pub fn verdict(me: usize, path: &str, mut words: impl Iterator<Item = u64>, own:
 }
 
 /// What ranks say of themselves before an access: where it begins and ends, what is wrong, the size of the file, hints, and how much it moves.
-type Said = [u64; 10];
+type Said = [u64; 11];
 
 const FIRST: usize = 0;
 const END: usize = 1;
@@ -134,6 +134,8 @@ const UNIT: usize = 7;
 const PIECE: usize = 8;
 /// Bytes of the access.
 const BYTES: usize = 9;
+/// Ranks of a node that may write and read for others.
+const EACH_NODE: usize = 10;
 
 /// Pieces of so many bytes are read by each rank itself, on one node: a call of the system costs less than to get them from another rank.
 pub const LONG_READ: u64 = 2 << 10;
@@ -157,8 +159,9 @@ pub fn usual_aggregators(size: usize, nodes: usize) -> usize {
     size.min(2 * nodes.max(1))
 }
 
-/// The first ranks of all nodes, then the second ones ...: the order in which they become aggregators.
-fn order(exchange: &impl Exchange) -> (Vec<usize>, usize) {
+/// The first ranks of all nodes, then the second ones ...: the order in which they become aggregators, so many of each node at most. And how many
+/// nodes there are.
+fn order(exchange: &impl Exchange, each_node: u64) -> (Vec<usize>, usize) {
     let mut seen: Vec<(u32, u64)> = Vec::new();
     let mut ranks: Vec<(u64, usize)> = Vec::with_capacity(exchange.size());
     for rank in 0..exchange.size() {
@@ -170,13 +173,14 @@ fn order(exchange: &impl Exchange) -> (Vec<usize>, usize) {
         ranks.push((seen[at].1, rank));
         seen[at].1 += 1;
     }
+    ranks.retain(|(before, _)| *before < each_node);
     ranks.sort_unstable();
     (ranks.into_iter().map(|(_, rank)| rank).collect(), seen.len())
 }
 
 /// The number of aggregators for a group, for a file that lies so.
 pub fn aggregators(exchange: &impl Exchange, hints: &Hints, layout: Layout) -> usize {
-    let (ranks, nodes) = order(exchange);
+    let (ranks, nodes) = order(exchange, hints.cb_each_node.unwrap_or(u64::MAX));
     match hints.cb_nodes.or(layout.stripes) {
         Some(number) => ranks.len().min(number as usize),
         None => usual_aggregators(ranks.len(), nodes),
@@ -235,7 +239,7 @@ impl Plan {
     fn of(exchange: &impl Exchange, said: &[Said], end: u64) -> Option<Self> {
         let ranges = || said.iter().filter(|part| part[FIRST] < part[END]);
         let first = ranges().map(|part| part[FIRST]).min().unwrap_or(0);
-        let (mut ranks, nodes) = order(exchange);
+        let (mut ranks, nodes) = order(exchange, said[0][EACH_NODE]);
         let number = match said[0][NODES] {
             0 => usual_aggregators(ranks.len(), nodes),
             number => ranks.len().min(number as usize),
@@ -347,6 +351,7 @@ impl Part<'_> {
                 0
             },
             if is_some { bytes } else { 0 },
+            self.hints.cb_each_node.unwrap_or(u64::MAX),
         ];
         let mut said = exchange.gather(own).await?;
         let own = self

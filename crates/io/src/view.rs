@@ -38,6 +38,8 @@ pub struct View {
     is_apart_once: bool,
     /// ... and no two positions at all?
     is_apart: bool,
+    /// The filetype, unless all bytes are data.
+    filetype: Option<Arc<Type>>,
 }
 
 /// Bytes of an access that lie in a row in the file.
@@ -71,6 +73,7 @@ impl View {
             extent: etype,
             is_apart_once: true,
             is_apart: true,
+            filetype: None,
         }
     }
 
@@ -130,6 +133,7 @@ impl View {
             extent: filetype.extent() as u64,
             is_apart_once,
             is_apart: is_apart_once && end - first <= filetype.extent(),
+            filetype: Some(filetype.share()),
         })
     }
 
@@ -229,6 +233,33 @@ impl View {
             .take(16)
             .fold((0, 0), |(pieces, bytes), piece| (pieces + 1, bytes + piece.length));
         bytes / u64::max(pieces, 1)
+    }
+
+    /// Copy the bytes at positions `from..to` to `into`, out of `window`: what the file has from `start` on, with all of them. Only where
+    /// positions are [apart](Self::is_apart).
+    pub fn copy_from_window(&self, window: &[u8], start: u64, from: u64, to: u64, into: &mut [u8]) {
+        assert!(into.len() as u64 == to - from, "as many bytes as positions");
+        if from == to {
+            return;
+        }
+        assert!(
+            self.is_apart && self.offset_of(from) >= start && self.offset_of(to - 1) - start < window.len() as u64,
+            "the window has all of them"
+        );
+        let Some(filetype) = &self.filetype else {
+            let at = (self.offset_of(from) - start) as usize;
+            into.copy_from_slice(&window[at..at + into.len()]);
+            return;
+        };
+        // The filetype's address, if the file were memory: its first byte of data is the file's at `self.start`.
+        let first = self.start.wrapping_sub(start) as isize;
+        let address = window
+            .as_ptr()
+            .wrapping_offset(first)
+            .wrapping_offset(-filetype.true_lb() as isize);
+        let count = to.div_ceil(self.size) as i64;
+        // SAFETY: offsets grow with positions, so all bytes of this range lie in the window, as asserted; `into` has room for them.
+        unsafe { filetype.pack_range(address, count, from as i64, to as i64, into.as_mut_ptr()) }
     }
 
     /// Where the bytes at positions `from..to` lie, in order; those that touch are one piece.

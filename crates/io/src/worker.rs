@@ -4,7 +4,7 @@
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use isthmus_os::thread;
+use isthmus_os::{cpu, thread};
 
 /// What it is to do.
 pub type Job = Box<dyn FnOnce() + Send>;
@@ -13,7 +13,13 @@ static WORKER: OnceLock<Option<Mutex<Sender<Job>>>> = OnceLock::new();
 
 fn start() -> Option<Mutex<Sender<Job>>> {
     let (sender, jobs) = channel::<Job>();
-    let started = thread::start_quiet("isthmus-io", move || jobs.iter().for_each(|job| job()));
+    let work = move || {
+        // A thread is born with the CPUs of the one that makes it, which a program that binds its threads leaves no room beside. A kernel that does
+        // not want it leaves it slower.
+        let _ = cpu::bind(cpu::at_start());
+        jobs.iter().for_each(|job| job());
+    };
+    let started = thread::start_quiet("isthmus-io", work);
     started.then(|| Mutex::new(sender))
 }
 

@@ -1,5 +1,6 @@
 //! CPUs this process may use.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// CPUs in the affinity mask of the calling thread, in increasing order.
@@ -17,6 +18,13 @@ pub fn affinity() -> Vec<usize> {
     (0..libc::CPU_SETSIZE as usize)
         .filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) })
         .collect()
+}
+
+/// The CPUs that the process could use when this was first called, at the latest when it joined the job: a program that binds one of its threads later
+/// on does not mean the library's own.
+pub fn at_start() -> &'static [usize] {
+    static AT_START: OnceLock<Vec<usize>> = OnceLock::new();
+    AT_START.get_or_init(affinity)
 }
 
 /// Give the CPU to another runnable process, if there is one.

@@ -1,5 +1,5 @@
-//! Files (bench/io.c): collective accesses that interleave, accesses of one rank's own, writes behind computation, opening and closing. The files are in memory, unless
-//! `ISTHMUS_BENCH_FOLDER` names a folder.
+//! Files (bench/io.c): collective accesses that interleave, checkpoints, accesses of one rank's own, writes behind computation, opening and
+//! closing. The files are in memory, unless `ISTHMUS_BENCH_FOLDER` names a folder.
 
 use super::catalogue::{by_size, cells, products};
 use super::experiment::{Experiment, Floor, Groups, Rows, Run, Value};
@@ -7,21 +7,33 @@ use super::quantity::Quantity;
 use super::size::Size;
 use super::target::{Demand, Target};
 
-const TOGETHER: [&str; 6] = [
+const TOGETHER: [&str; 7] = [
     "write-blocks",
     "read-blocks",
     "write-4096",
     "read-4096",
     "write-64",
     "read-64",
+    "write-checkpoint",
 ];
 const OWN: [&str; 2] = ["own-write", "own-read"];
 
-/// All of it.
-pub fn experiments(sizes: &[Size]) -> Vec<Experiment> {
-    let mut all: Vec<_> = [2, 4, 8].map(|ranks| together(ranks, sizes)).into();
-    all.extend([own(sizes), hidden(sizes), open()]);
-    all
+/// Names of the experiments, after `io-`.
+pub const PARTS: [&str; 7] = ["2", "4", "8", "nodes", "own", "hidden", "open"];
+
+/// These parts; all of them, if none is named.
+pub fn experiments(of: &[String], sizes: &[Size]) -> Vec<Experiment> {
+    let parts = PARTS
+        .into_iter()
+        .filter(|part| of.is_empty() || of.iter().any(|name| name == part));
+    let made = parts.map(|part| match part {
+        "nodes" => between_nodes(sizes),
+        "own" => own(sizes),
+        "hidden" => hidden(sizes),
+        "open" => open(),
+        ranks => together(ranks.parse().expect("the other parts are numbers of ranks"), sizes),
+    });
+    made.collect()
 }
 
 fn of_kinds(name: &str, title: &str, kinds: &[&str]) -> Experiment {
@@ -43,8 +55,9 @@ fn names(kinds: &[&str]) -> Vec<String> {
 }
 
 fn together(ranks: u32, sizes: &[Size]) -> Experiment {
-    let title =
-        format!("a collective write or read of one file by {ranks} ranks: boxes of a cube of doubles, records in turn");
+    let title = format!(
+        "{ranks} ranks, a collective write or read of one file: boxes of a cube of doubles, records in turn, a checkpoint"
+    );
     Experiment {
         runs: vec![Run {
             ranks,
@@ -57,6 +70,15 @@ fn together(ranks: u32, sizes: &[Size]) -> Experiment {
             but: 0.0,
         })],
         ..of_kinds(&format!("io-{ranks}"), &title, &TOGETHER)
+    }
+}
+
+fn between_nodes(sizes: &[Size]) -> Experiment {
+    Experiment {
+        name: "io-nodes".to_owned(),
+        title: "2 nodes x 2 ranks, a collective write or read of one file".to_owned(),
+        nodes: 2,
+        ..together(4, sizes)
     }
 }
 

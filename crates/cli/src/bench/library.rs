@@ -193,6 +193,15 @@ impl Library {
         }
     }
 
+    /// What the compiler wrapper is told for `program`. Intel MPI's library of the standard ABI aborts in `MPI_File_set_view` if the filetype
+    /// consists of others; its library of MPICH's ABI does not.
+    pub fn flags(&self, program: &str) -> &'static [&'static str] {
+        match (self.name, program) {
+            (Name::Intel, "io") => &["-abi=mpich"],
+            _ => &[],
+        }
+    }
+
     /// The command that runs `program` on so many ranks.
     pub fn command(&self, ranks: u32, program: &Path, arguments: &[String]) -> Command {
         let mut command = Command::new(&self.launcher);

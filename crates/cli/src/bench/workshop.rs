@@ -81,7 +81,8 @@ impl Workshop {
             return self.run_kernels(library, ranks, arguments, limits);
         }
         let wrapper = library.wrapper.as_ref().unwrap_or(&self.mpicc);
-        let program = self.compile(program, wrapper, model.map_or(&[], |model| model.flags))?;
+        let flags = model.map_or_else(|| library.flags(program), |model| model.flags);
+        let program = self.compile(program, wrapper, flags)?;
         let mut command = library.command(ranks, &program, arguments);
         command.env("ISTHMUS_BENCH_CPUS", &self.cpus);
         let neighbour = library.start_neighbour(ranks, &program, || self.compile("neighbour", &c_compiler(), &[]))?;

@@ -61,6 +61,8 @@ pub(crate) fn of_rank(rank: u32) -> Locality {
         Some(machine) => machine.locality(rank as usize),
         None => of_cpus(cpu::affinity()),
     };
+    // Before the program binds its threads.
+    let _ = cpu::at_start();
     match NODES.get().and_then(|nodes| nodes.get(rank as usize)) {
         Some(&node) => locality.on_machine(node),
         None => locality,

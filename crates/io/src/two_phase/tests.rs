@@ -187,7 +187,8 @@ fn on_one_node_long_pieces_and_dense_reads_are_each_ranks_own() {
         let step = ranks as u64 * piece;
         let said: Vec<Said> = (0..ranks as u64)
             .map(|rank| {
-                let mut said = [0; 10];
+                let mut said = [0; 11];
+                said[EACH_NODE] = u64::MAX;
                 said[FIRST] = rank * piece;
                 said[END] = rank * piece + 99 * step + piece;
                 (said[PIECE], said[BYTES]) = (piece, 100 * piece);
@@ -209,6 +210,18 @@ fn on_one_node_long_pieces_and_dense_reads_are_each_ranks_own() {
     assert_eq!(strategy(1, 2, 64, true), None);
     // Ranks of several nodes do not share the pages.
     assert_eq!(strategy(2, 4, LONG_WRITE, false), None);
+}
+
+#[test]
+fn a_hint_says_how_many_aggregators_a_node_has() {
+    let number = |list: &str| {
+        let members = group(6).into_iter().map(|member| Threads { nodes: 2, ..member });
+        let members: Vec<_> = members.collect();
+        let mut hints = Hints::default();
+        hints.set("cb_config_list", list);
+        aggregators(&members[0], &hints, Layout::default())
+    };
+    assert_eq!(["", "*:1", "*:3", "*:*"].map(number), [4, 2, 4, 4]);
 }
 
 #[test]
