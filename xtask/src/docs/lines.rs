@@ -14,7 +14,7 @@ const ROWS: &[(&str, usize)] = &[
     ("docs/numbers/README.md", 1),
     ("docs/numbers/collectives.md", 2),
     ("docs/numbers/ga.md", 3),
-    ("docs/numbers/neighbours.md", 3),
+    ("docs/numbers/neighbours.md", 2),
     ("docs/numbers/point-to-point-cheap-single-copies.md", 5),
     ("docs/numbers/point-to-point.md", 4),
     ("docs/openmpi.md", 2),
