@@ -216,15 +216,15 @@ fn loom(suite: &mut Suite, _: &Circumstances) {
 }
 
 fn ranks(suite: &mut Suite, around: &Circumstances) {
-    /// The file of tests/ that runs `isthmus bench`.
-    const BENCH: &str = "bench";
+    // Of the workspace, as unit tests are: of this package alone cargo would build all crates again, with other features.
     let mut build = cargo();
-    build.args(["test", "-p", "isthmus-tests", "--no-run"]);
+    build.args(["test", "--workspace", "--no-run"]);
+    build.args(files_of_tests().flat_map(|file| ["--test", file]));
     suite.step("tests of programs are built", || quiet(&mut build, BUILD).map(drop));
-    let mut run = |title: &str, files: &[&str]| {
+    // A step each: the limit is for one file, and a slow one is seen.
+    for file in files_of_tests() {
         let mut ranks = cargo();
-        ranks.args(["test", "-p", "isthmus-tests", "--no-fail-fast"]);
-        ranks.args(files.iter().flat_map(|file| ["--test", file]));
+        ranks.args(["test", "--workspace", "--no-fail-fast", "--test", file]);
         ranks.args(["--", "--test-threads=1"]);
         ranks.env("ISTHMUS_PREFIX", &around.prefix);
         let mut limit = RUN;
@@ -232,11 +232,8 @@ fn ranks(suite: &mut Suite, around: &Circumstances) {
             ranks.env("ISTHMUS_TEST_FULL", "1");
             limit = FULL_RUN;
         }
-        suite.cargo_tests(title, &mut ranks, limit);
-    };
-    let files: Vec<&str> = files_of_tests().filter(|file| *file != BENCH).collect();
-    run("programs on several ranks, launches, bad days", &files);
-    run("isthmus bench", &[BENCH]);
+        suite.cargo_tests(&format!("tests/{file}.rs"), &mut ranks, limit);
+    }
 }
 
 /// Files of the package of tests, by its manifest.

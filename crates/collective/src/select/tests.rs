@@ -28,9 +28,24 @@ fn sizes(collective: &Collective) -> Vec<u64> {
     sizes
 }
 
+/// All numbers of ranks that the profile tells apart, and both sides of those that the collective's rules do.
+fn ranks(collective: &Collective) -> Vec<u64> {
+    let most = MOST_IN_RANK_ORDER as u64;
+    let mut ranks: Vec<u64> = (1..10).chain([most - 1, most, most + 1]).collect();
+    for rule in collective.rules {
+        for border in [rule.ranks.0, rule.ranks.1] {
+            ranks.extend([border.saturating_sub(1), border, border.saturating_add(1)]);
+        }
+    }
+    ranks.retain(|ranks| (1..=most + 1).contains(ranks));
+    ranks.sort_unstable();
+    ranks.dedup();
+    ranks
+}
+
 fn every_case(collective: &Collective, mut f: impl FnMut(Case)) {
     let most = MOST_IN_RANK_ORDER as u64;
-    for ranks in (1..80).chain([255, 256, most - 1, most, most + 1]) {
+    for ranks in ranks(collective) {
         for bytes in sizes(collective) {
             for offers in Traits::sets() {
                 if Traits::BOARD.are_in(offers) && ranks > most {

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn allreduce_combines_in_rank_order() {
     by_every_algorithm::<select::Allreduce>(|| {
-        for_all(&[0, 1, 3, 100, 700, 9001], |case, size, count| {
+        for_all(&[0, 1, 100, 9001], |case, size, count| {
             let expected = prefixes(case, size, count).pop().unwrap();
             for in_place in [false, true] {
                 let results = on_ranks(size, |link| {
