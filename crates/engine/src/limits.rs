@@ -62,7 +62,7 @@ limits! {
     FIRST_RETRY: u32 = 32, "times", "Zen 5", "0007", "The same at first, since the first transfers also pay for memory that nobody has touched; twice as many each time.";
     TRIED_AGAIN: u32 = 8, "times", "Zen 4", "0007", "A slower way is tried in so many transfers in a row at most; fewer, the more it costs.";
     NOT_TRIED_AGAIN: u32 = 16, "times", "Zen 4", "0007", "A way that is slower by more than this factor is not tried again.";
-    PATH_COST_RISES: u32 = 8, "times", "Zen 5", "0007", "What is learned of a way rises by one part in so many of what a slower transfer took longer.";
+    PATH_COST_RISES: u32 = 8, "times", "Zen 5", "0007", "The estimate of a path rises by one part in so many of what a slower transfer took longer.";
     LEARNED_CLASSES: usize = 20, "times", "-", "0007", "Size classes, by powers of two, that are learned apart.";
     ASKED_CLASSES: usize = 12, "times", "-", "0009", "Of these so many have room beside a ring's credit for the instructions that the receiver asks for.";
     TIMED_WHOLE_FROM: u64 = 16 << 10, "bytes", "Zen 4", "0009", "From this length on a message through the ring is timed as a whole; of shorter ones both copies of the first record are.";
@@ -123,7 +123,7 @@ limits! {
     COPIES_TIMED: u32 = 16, "times", "Zen 4", "0009", "One copy to others in so many is timed,";
     COPIES_TRIED: u32 = 32, "times", "Zen 4", "0009", "and one timed copy in so many tries other instructions.";
     COPIES_TIMED_FIRST: u32 = 12, "times", "Zen 4", "0009", "Copies that are timed at first.";
-    COPY_COST_RISES: u32 = 4, "times", "Zen 4", "0009", "What is learned of copies to others, and of long one-sided operations, rises by one part in so many of what a slower one took longer.";
+    COPY_COST_RISES: u32 = 4, "times", "Zen 4", "0009", "The estimate of copies to others, and of long one-sided operations, rises by one part in so many of what a slower one took longer.";
     PAST_CACHES_READER: u64 = 150, "ns", "Zen 4", "0009", "What the reader pays for stores past the caches, once,";
     PAST_CACHES_READER_LINE: u64 = 3, "ns", "Zen 4", "0009", "and for each 64 bytes.";
     PAST_CACHES_FROM: u64 = 1 << 20, "bytes", "-", "-", "No shorter message is stored past the caches: no last cache is so small that a quarter of it is less.";
