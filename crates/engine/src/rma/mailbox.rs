@@ -2,7 +2,7 @@
 //! system call.
 //!
 //! A process that has registered ordinary memory has some [`Mailbox`]es, and says whether it *makes progress*: whether one of its threads looks at
-//! them, waiting for something. Who finds so asks, and waits for the answer; if none comes soon, the request is taken back and the operation
+//! them, waiting for something. An origin that finds it so asks, and waits for the answer; if none comes soon, the request is taken back and the operation
 //! goes by a single copy as it would have done, so that nobody depends on a target that computes, sleeps, or has lost its CPU. The target does
 //! what is asked by the functions that it uses on its own memory, under the same locks, so the rule of atomicity stands; an operation is
 //! over when its function comes back, so the rules of order stand, too. What is *left* to the target ([`finish_left`]) is over when that says so.

@@ -69,8 +69,8 @@ impl Links {
     }
 }
 
-/// For each node the process that should be it, by its index in `localities`, which are at least as many. Each keeps its own
-/// unless another is cheaper.
+/// The process for each node of the graph, by its index in `localities`, of which there are at least as many. A process keeps its own node unless
+/// another one is cheaper.
 pub fn order(localities: &[Locality], links: &Links) -> Vec<usize> {
     let kept: Vec<usize> = (0..links.nodes()).collect();
     let mut order = kept.clone();
