@@ -24,7 +24,7 @@ use parts::CrateLayers;
 /// Lowest first. Crates that share an entry may not use one another.
 const LAYERS: &[&[&str]] = &[
     &["os", "twice"],
-    &["shm"],
+    &["shm", "mem"],
     &["transfer"],
     &["fabric", "datatype"],
     &["engine"],

@@ -1,0 +1,215 @@
+//! Memory by its kind, and one copier that moves bytes between any two kinds.
+//!
+//! A buffer that a program hands over may lie in host memory, or in memory of a CUDA device, which the processor cannot read. Everything
+//! above asks here: what kind an address is of ([`kind_of`]), to copy ([`copy`], [`copy_rows`]), to combine by kernels ([`combine`]), to let
+//! another process reach device memory ([`export`], [`open`]). The driver's library is opened at run time, and only if the process has
+//! loaded it itself: a program without CUDA pays one predictable branch ([`is_watched`]) and loads nothing.
+//!
+//! All calls may be made by any thread, with any current context or none; the program's current context is left as it is. They block until
+//! the bytes are there, unless they say otherwise. The program's own streams are not waited for: as with every MPI, a program synchronises
+//! before it hands over a buffer.
+#![allow(unsafe_code)] // Calls of the driver, and memory of users.
+
+mod error;
+
+use std::fmt;
+
+pub use error::{Error, Result};
+pub use isthmus_os::device::{has_driver, is_watched, watch};
+
+/// A device, by the driver's ordinal in this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Device(pub u32);
+
+/// Where an address lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Memory that the processor reads and writes; pinned memory of the driver, too.
+    Host,
+    /// Memory of a device, which only copies of the driver reach.
+    Device(Device),
+    /// Memory that the driver moves to where it is accessed: the processor reads it, and so does each device.
+    Managed(Device),
+}
+
+impl Kind {
+    /// Can only the driver's copies reach it?
+    pub fn is_device(self) -> bool {
+        matches!(self, Self::Device(_))
+    }
+}
+
+/// What kind of memory `address` lies in. An error if it lies in none, as far as that can be told: memory of a device that has been freed.
+/// Without [`is_watched`], and as long as the process has not loaded the driver's library, all is host memory.
+pub fn kind_of(_address: *const u8) -> Result<Kind> {
+    Ok(Kind::Host)
+}
+
+/// Copy `bytes` bytes from `from` to `to`, each of any kind. They must not overlap.
+///
+/// # Safety
+/// `from` is readable and `to` writable for as many, by the processor or the driver.
+pub unsafe fn copy(_to: *mut u8, _from: *const u8, _bytes: usize) -> Result<()> {
+    Err(Error::unsupported())
+}
+
+/// Bytes in rows: row i begins `i * pitch` bytes behind the first.
+#[derive(Debug, Clone, Copy)]
+pub struct Rows<P> {
+    /// Where the first begins.
+    pub at: P,
+    /// Bytes from the begin of a row to that of the next; may be negative.
+    pub pitch: isize,
+}
+
+/// Copy `rows` rows of `width` bytes each, between memory of any kinds.
+///
+/// # Safety
+/// As for [`copy`], for each row.
+pub unsafe fn copy_rows(_to: Rows<*mut u8>, _from: Rows<*const u8>, _width: usize, _rows: usize) -> Result<()> {
+    Err(Error::unsupported())
+}
+
+/// One piece of memory with gaps: `length` bytes, `offset` bytes behind the address that it is counted from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct Piece {
+    /// May be negative.
+    pub offset: i64,
+    /// In bytes.
+    pub length: u64,
+}
+
+/// Copy pieces of `memory`, in order, to `packed` (in a row), or with `unpack` the other way; of any kinds.
+///
+/// # Safety
+/// As for [`copy`], for each piece.
+pub unsafe fn copy_pieces(_memory: *mut u8, _pieces: &[Piece], _packed: *mut u8, _unpack: bool) -> Result<()> {
+    Err(Error::unsupported())
+}
+
+/// How another process of this machine reaches an allocation on a device: plain data, to be sent to it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct Export {
+    /// The driver's handle of the allocation (`CUipcMemHandle`).
+    pub handle: [u8; 64],
+    /// The device, by its UUID.
+    pub device: [u8; 16],
+    /// The allocation's buffer id in its process: another one, and the memory was freed since.
+    pub buffer: u64,
+    /// Where the bytes begin, from the allocation's.
+    pub offset: u64,
+    /// Bytes of the allocation.
+    pub size: u64,
+}
+
+impl fmt::Debug for Export {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "byte {} of an allocation of {} bytes, buffer {}",
+            self.offset, self.size, self.buffer
+        )
+    }
+}
+
+/// Let other processes reach the device memory at `address`. `None`: it cannot be exported (memory of a pool, of virtual memory management,
+/// or the driver refuses). Kept: the second call for an allocation asks the driver for its buffer id only.
+pub fn export(_address: *const u8) -> Option<Export> {
+    None
+}
+
+/// Map what process `peer` (any number that names it in this process) has exported; where the bytes begin. The mapping is kept, bounded in
+/// number, and closed when `peer` exports another buffer at its place, or by [`forget`]. `None`: it cannot be mapped (another machine,
+/// container or device without peer access).
+pub fn open(_peer: u64, _export: &Export) -> Option<*mut u8> {
+    None
+}
+
+/// Close all mappings of `peer`.
+pub fn forget(_peer: u64) {}
+
+/// An operation of a reduction that has kernels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "MPI's names")]
+pub enum Op {
+    Max,
+    Min,
+    Sum,
+    Prod,
+    Land,
+    Band,
+    Lor,
+    Bor,
+    Lxor,
+    Bxor,
+}
+
+/// A type of elements that kernels know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "Rust's names")]
+pub enum Number {
+    I8,
+    I16,
+    I32,
+    I64,
+    U8,
+    U16,
+    U32,
+    U64,
+    F32,
+    F64,
+}
+
+/// Is there a kernel for it?
+pub fn combines(_op: Op, _number: Number) -> bool {
+    false
+}
+
+/// `result[i] = left[i] op right[i]` for `count` elements, all in memory that `device` reaches (its own, of an opened export, managed or
+/// registered host memory); `result` may be `left` or `right`.
+///
+/// # Safety
+/// All are good for as many elements.
+pub unsafe fn combine(
+    _op: Op,
+    _number: Number,
+    _device: Device,
+    _result: *mut u8,
+    _left: *const u8,
+    _right: *const u8,
+    _count: usize,
+) -> Result<()> {
+    Err(Error::unsupported())
+}
+
+/// Memory for intermediate results, kept for later calls, given back when dropped.
+#[derive(Debug)]
+pub struct Scratch {
+    at: *mut u8,
+}
+
+// SAFETY: it owns the memory.
+unsafe impl Send for Scratch {}
+
+impl Scratch {
+    /// Pinned host memory, which copies to and from devices reach without an intermediate copy.
+    pub fn pinned(_bytes: usize) -> Result<Self> {
+        Err(Error::unsupported())
+    }
+
+    /// Memory of a device.
+    pub fn on(_device: Device, _bytes: usize) -> Result<Self> {
+        Err(Error::unsupported())
+    }
+
+    /// Where it begins.
+    pub fn start(&self) -> *mut u8 {
+        self.at
+    }
+}
+
+/// Tell the driver of host memory that copies will use often (the job's segment): they need no intermediate copy then. A second call for
+/// the same memory does nothing. Errors are counted, not told: copies work without.
+pub fn register(_start: *mut u8, _bytes: usize) {}
