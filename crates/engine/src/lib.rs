@@ -59,6 +59,7 @@ pub use error::{Error, Result};
 pub use isthmus_os::stdio::write_c_output_by_lines;
 pub use isthmus_os::topology::{Level, Locality, MadeUp};
 pub use isthmus_transfer::copy::copy;
+pub use isthmus_transfer::device;
 pub use membership::failures::fault_events;
 pub use membership::locality::{declared, hardware, own_locality};
 pub use membership::pmi::abort_by_launcher;
