@@ -128,7 +128,12 @@ impl Entered {
     ) -> Result<Option<OpId>> {
         let engine = self.engine();
         // SAFETY: the caller's promise.
-        let op = unsafe { engine.send(mode, to.0, envelope, Buffer::scattered(data), len) }?;
+        let op = unsafe {
+            match data.is_on_device() {
+                false => engine.send(mode, to.0, envelope, Buffer::scattered(data), len),
+                true => engine.send_from_device(mode, to.0, envelope, Buffer::scattered(data), len),
+            }
+        }?;
         Ok(op.map(|op| engine.ops.id(op)))
     }
 

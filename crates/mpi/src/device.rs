@@ -110,11 +110,6 @@ impl Mirror {
         })
     }
 
-    /// What stands for the buffer.
-    pub fn address(&self) -> *mut u8 {
-        self.address
-    }
-
     /// Copy the elements from the device.
     pub fn load(&mut self) -> Result<()> {
         self.exchange(false)

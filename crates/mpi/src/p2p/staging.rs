@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use isthmus_engine::layout::Layout;
 use isthmus_engine::{Entered, OpId, Outcome, Scattered};
+use isthmus_mem::{Kind, Scratch};
 
 use super::{Incoming, Outgoing, Source, Started};
 use crate::completion::{received, sent};
@@ -29,6 +30,8 @@ pub(super) struct Elements<D> {
     on_device: bool,
     /// The first copy to or from the device that went wrong.
     failure: OnceLock<Error>,
+    /// Their packed form in memory of the same device, once a receiver is to copy it.
+    packed: OnceLock<Option<Scratch>>,
 }
 
 /// Elements that may outlive the handle of their datatype.
@@ -55,6 +58,7 @@ impl<D> Elements<D> {
             before: None,
             on_device,
             failure: OnceLock::new(),
+            packed: OnceLock::new(),
         }
     }
 
@@ -114,9 +118,44 @@ impl<D: Deref<Target = Datatype> + Sync> Scattered for Elements<D> {
     fn has_layout(&self) -> bool {
         !self.on_device && self.before.is_none() && self.datatype.has_spans(self.count)
     }
+
+    fn is_on_device(&self) -> bool {
+        self.on_device
+    }
+
+    fn device_row(&self, sends: bool) -> Option<*mut u8> {
+        if !self.on_device {
+            return None;
+        }
+        if self.datatype.is_contiguous() {
+            let before = self.before.unwrap_or(0) as usize;
+            return Some(self.buf.wrapping_add(before));
+        }
+        if sends { self.packed_on_device() } else { None }
+    }
 }
 
 impl<D: Deref<Target = Datatype>> Elements<D> {
+    /// The packed form of elements that are sent, beside them on the device. `None`: there is no room, or they are a part that begins within an element.
+    #[cold]
+    fn packed_on_device(&self) -> Option<*mut u8> {
+        let pack = || {
+            let first = self.buf.wrapping_offset(self.datatype.true_lb() as isize);
+            let Ok(Kind::Device(device)) = isthmus_mem::kind_of(first) else {
+                return None;
+            };
+            let bytes = u64::try_from(self.datatype.bytes(self.count).ok()?).ok()?;
+            let scratch = Scratch::on(device, bytes as usize).ok()?;
+            // SAFETY: the operation is pending, so that the user keeps the buffer; there is room.
+            let packed = unsafe { device::pack(&self.datatype, self.buf, self.count, 0..bytes, scratch.start()) };
+            packed.is_ok().then_some(scratch)
+        };
+        if self.before.is_some() {
+            return None;
+        }
+        self.packed.get_or_init(pack).as_ref().map(Scratch::start)
+    }
+
     /// # Safety
     /// As for [`Scattered::pack`].
     #[cold]
