@@ -465,6 +465,13 @@ impl Entered {
         part * u64::from(segment.node()) + segment.take_numbers(count)
     }
 
+    /// From now on memory of devices is looked for. What the job shares is host memory without a question.
+    pub fn watch_devices(&mut self) {
+        let segment = self.engine().segment;
+        isthmus_mem::host_range(segment.base().as_ptr(), segment.mapped());
+        isthmus_mem::watch();
+    }
+
     /// Has everything that was to be sent left this process?
     pub fn is_quiet(&mut self) -> bool {
         self.engine().is_quiet()

@@ -8,8 +8,7 @@ use std::sync::Once;
 use std::thread::ThreadId;
 
 use isthmus_engine::warning::{Warning, warn};
-use isthmus_engine::{Peer, State, other_mpi, rma, tunables};
-use isthmus_os::device;
+use isthmus_engine::{Peer, State, enter, other_mpi, rma, tunables};
 
 use crate::comm::{self, Comm};
 use crate::constants::{
@@ -70,11 +69,11 @@ fn initialized_too() -> Option<String> {
     ))
 }
 
-/// Have buffers looked at, whether they lie in memory of a device, if there may be such.
+/// Have buffers looked at, of what kind their memory is, if some may be a device's.
 fn watch_devices() {
     let wanted = tunables::DEVICE_MEMORY.get();
-    if wanted > 1 || (wanted == 1 && device::has_driver()) {
-        device::watch();
+    if wanted > 1 || (wanted == 1 && isthmus_mem::has_driver()) {
+        enter().watch_devices();
     }
 }
 
