@@ -465,11 +465,14 @@ impl Entered {
         part * u64::from(segment.node()) + segment.take_numbers(count)
     }
 
-    /// From now on memory of devices is looked for. What the job shares is host memory without a question.
-    pub fn watch_devices(&mut self) {
+    /// From now on memory of devices is looked for, if the first rank of the job has `wanted` that. What the job shares is host memory without
+    /// a question.
+    pub fn watch_devices(&mut self, wanted: bool) {
         let segment = self.engine().segment;
-        isthmus_mem::host_range(segment.base().as_ptr(), segment.mapped());
-        isthmus_mem::watch();
+        if segment.looks_for_devices(wanted) {
+            isthmus_mem::host_range(segment.base().as_ptr(), segment.mapped());
+            isthmus_mem::watch();
+        }
     }
 
     /// Has everything that was to be sent left this process?

@@ -2,8 +2,8 @@
 
 use std::ffi::c_void;
 
-use isthmus_collective::Root;
 use isthmus_collective::elements::Elements;
+use isthmus_collective::{Link, Root};
 use isthmus_mem::Kind;
 
 use super::form::Form;
@@ -49,6 +49,14 @@ pub(super) fn buffer<'a>(
     datatype: &'a Datatype,
 ) -> Result<Elements<'a>> {
     blocks_in_a_row(call, name, buffer, count, 1, datatype)
+}
+
+/// How many ranks have a block each: those of the other group, if there is one.
+pub(super) fn peers(call: &impl Form) -> usize {
+    match call.link().remote_size() {
+        0 => call.link().size(),
+        remote => remote,
+    }
 }
 
 /// As [`buffer`], the first of so many blocks of as many elements each.
