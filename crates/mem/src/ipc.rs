@@ -260,7 +260,8 @@ impl Mappings {
             let (oldest, _) = unused.min_by_key(|(_, mapping)| mapping.last)?;
             self.close(oldest);
         }
-        let Some((at, context)) = Self::ask(api, export) else {
+        let context = Self::context_for(api, export)?;
+        let Some(at) = Self::ask(api, context, export) else {
             count(&COUNTS.failures);
             if self.refused.len() >= MOST {
                 self.refused.remove(0);
@@ -280,8 +281,8 @@ impl Mappings {
         Some(self.list.len() - 1)
     }
 
-    /// Have the driver map it, in a context of a device that this process uses and that reaches the memory's.
-    fn ask(api: &Api, export: &Export) -> Option<(Address, Object)> {
+    /// A context of a device that this process uses and that reaches the memory's.
+    fn context_for(api: &Api, export: &Export) -> Option<Object> {
         let theirs = place::devices(api).find(|&device| uuid_of(api, device) == Some(Uuid(export.device)));
         let own = match theirs {
             Some(device) if place::is_used(api, device) => device,
@@ -297,7 +298,11 @@ impl Mappings {
                 return None;
             }
         }
-        let context = place::context_for(api, own, null_mut()).ok()?;
+        place::context_for(api, own, null_mut()).ok()
+    }
+
+    /// Have the driver map it in this context.
+    fn ask(api: &Api, context: Object, export: &Export) -> Option<Address> {
         let _current = Current::enter(api, context).ok()?;
         let (mut at, mut base, mut size) = (0, 0, 0_usize);
         // SAFETY: the driver checks the handle, and writes where it has mapped the memory.
@@ -313,7 +318,7 @@ impl Mappings {
                 return None;
             }
         }
-        Some((at, context))
+        Some(at)
     }
 
     fn close(&mut self, at: usize) {

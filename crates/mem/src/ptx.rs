@@ -313,3 +313,49 @@ done:
 "
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::text;
+    use crate::kernels::all;
+
+    /// With NVIDIA's assembler in `PATH` (`ptxas`); without it there is nothing to try.
+    #[test]
+    fn all_kernels_assemble() {
+        if Command::new("ptxas").arg("--version").output().is_err() {
+            return;
+        }
+        let folder = std::env::temp_dir().join(format!("isthmus-ptx-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let mut whole = super::HEAD.to_owned();
+        for kernel in all() {
+            let one = text(kernel);
+            whole.push_str(one.strip_prefix(super::HEAD).expect("the same head"));
+        }
+        let source = folder.join("kernels.ptx");
+        std::fs::write(&source, whole).expect("a file");
+        for target in ["sm_52", "sm_70", "sm_90"] {
+            let run = Command::new("ptxas")
+                .args(["--gpu-name", target, "--warn-on-spills", "--output-file"])
+                .arg(folder.join(target))
+                .arg(&source)
+                .output()
+                .expect("the assembler");
+            let told = String::from_utf8_lossy(&run.stderr);
+            assert!(run.status.success(), "{target}: {told}");
+        }
+        std::fs::remove_dir_all(&folder).expect("no folder");
+    }
+
+    #[test]
+    fn each_text_names_its_kernel_alone() {
+        for kernel in all() {
+            let text = text(kernel);
+            assert_eq!(text.matches(".entry ").count(), 1);
+            assert!(text.contains(&format!(".entry {}(", kernel.name())));
+            assert!(text.is_ascii() && !text.contains('\0'));
+        }
+    }
+}
