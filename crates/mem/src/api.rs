@@ -18,7 +18,7 @@ pub type Address = u64;
 /// `CUdevice`.
 pub type Ordinal = c_int;
 
-/// What is `CUcontext`, `CUstream`, `CUmodule` or `CUfunction` to the driver.
+/// `CUcontext`, `CUstream`, `CUmodule` or `CUfunction`.
 pub type Object = *mut c_void;
 
 /// Codes that are told apart.

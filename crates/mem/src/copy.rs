@@ -154,7 +154,7 @@ fn count_copy(to: &At, from: &At, bytes: usize) {
 }
 
 fn enqueue(api: &Api, lane: &Lane, to: Address, from: Address, bytes: usize) -> Result<()> {
-    // SAFETY: whoever made the addresses vouches for them; the driver checks those of devices.
+    // SAFETY: the callers of `copy` and its siblings vouch for the addresses; the driver checks those of devices.
     let answer = unsafe { (api.copy)(to, from, bytes, lane.stream) };
     api.check(answer, "cuMemcpyAsync", || {
         format!("cannot copy {bytes} bytes from {from:#x} to {to:#x}")

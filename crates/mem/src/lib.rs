@@ -59,10 +59,10 @@ impl Kind {
 /// Without [`is_watched`], and as long as the process has not loaded the driver's library, all is host memory.
 #[inline]
 pub fn kind_of(address: *const u8) -> Result<Kind> {
-    match look::watched_driver() {
-        None => Ok(Kind::Host),
-        Some(api) => look::look(api, address.addr()).map(|seen| seen.kind),
+    if !is_watched() || ranges::is_surely_host(address.addr()) {
+        return Ok(Kind::Host);
     }
+    look::kind_of(address.addr())
 }
 
 /// Copy `bytes` bytes from `from` to `to`, each of any kind. They must not overlap.

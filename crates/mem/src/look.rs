@@ -41,6 +41,20 @@ pub fn watched_driver() -> Option<&'static Api> {
     if is_watched() { driver() } else { None }
 }
 
+/// See [`crate::kind_of`].
+pub fn kind_of(address: usize) -> Result<Kind> {
+    if ranges::is_still_host(address) {
+        return Ok(Kind::Host);
+    }
+    match driver() {
+        None => {
+            ranges::was_host(address);
+            Ok(Kind::Host)
+        }
+        Some(api) => look(api, address).map(|seen| seen.kind),
+    }
+}
+
 /// Look at `address`.
 pub fn look(api: &Api, address: usize) -> Result<Seen> {
     if ranges::is_pinned(address) {
@@ -49,7 +63,7 @@ pub fn look(api: &Api, address: usize) -> Result<Seen> {
             ..Seen::HOST
         });
     }
-    if ranges::is_surely_host(address) {
+    if ranges::is_surely_host(address) || ranges::is_still_host(address) {
         return Ok(Seen::HOST);
     }
     ask(api, address)
@@ -126,6 +140,7 @@ fn ask(api: &Api, address: usize) -> Result<Seen> {
 /// The driver does not know it.
 fn host_unless_gone(address: usize) -> Result<Seen> {
     if is_readable(address) {
+        ranges::was_host(address);
         return Ok(Seen::HOST);
     }
     Err(Error::plain(format!(

@@ -34,7 +34,7 @@ unsafe impl Send for Scratch {}
 // SAFETY: it gives its address alone.
 unsafe impl Sync for Scratch {}
 
-/// What is kept, by context and size; the context as a number.
+/// Memory that is kept, by context (as a number) and size.
 static KEPT: Mutex<Option<HashMap<(usize, u32), Vec<Scratch>>>> = Mutex::new(None);
 
 fn size_of_class(bytes: usize) -> u32 {

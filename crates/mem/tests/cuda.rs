@@ -277,6 +277,38 @@ fn each_address_has_its_kind_from_any_thread() {
 }
 
 #[test]
+fn host_memory_that_became_a_devices_is_seen() {
+    if !alone("host_memory_that_became_a_devices_is_seen", &[]) {
+        return;
+    }
+    start();
+    context(0);
+    let bytes = 1 << 20;
+    let map = |at: *mut c_void, access: c_int| {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | if at.is_null() { 0 } else { libc::MAP_FIXED };
+        // SAFETY: new memory, or at the place of memory of this test.
+        unsafe { libc::mmap(at, bytes, access, flags, -1, 0) }
+    };
+    let host = map(null_mut(), libc::PROT_READ | libc::PROT_WRITE);
+    let asked = |times: u64| {
+        let before = mem::counts().questions;
+        for _ in 0..10 {
+            assert_eq!(mem::kind_of(host.cast()), Ok(Kind::Host));
+        }
+        assert_eq!(mem::counts().questions - before, times);
+    };
+    asked(1);
+    asked(0);
+    // Out of the processor's reach, as memory of a device would be: the driver is asked again.
+    map(host, libc::PROT_NONE);
+    let before = mem::counts().questions;
+    assert!(mem::kind_of(host.cast()).is_err());
+    assert_eq!(mem::counts().questions, before + 1);
+    map(host, libc::PROT_READ);
+    asked(0);
+}
+
+#[test]
 fn managed_memory_that_the_processor_must_not_touch_is_a_devices() {
     let name = "managed_memory_that_the_processor_must_not_touch_is_a_devices";
     if !alone(name, &[("ISTHMUS_TEST_CUDA_MANAGED", "0")]) {
