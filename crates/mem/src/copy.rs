@@ -2,7 +2,7 @@
 
 use std::ptr;
 
-use crate::api::{Address, Api, Copy2D, Object, UNIFIED};
+use crate::api::{Address, Api, Copy2D, Object, memory_type};
 use crate::counts::{COUNTS, count};
 use crate::error::Result;
 use crate::kernels::{Entry, Kernel, Way, parameter};
@@ -238,7 +238,8 @@ impl RowsJob<'_> {
         let place = place_of(self.api, &self.from.seen, &self.to.seen)?;
         let by_kernel = is_reached(place, &self.to.seen) && is_reached(place, &self.from.seen);
         let wide = if by_kernel { WIDE_ON_DEVICE } else { WIDE_TO_HOST };
-        if self.width >= wide {
+        let one_is_host = self.to.is_host() || self.from.is_host();
+        if self.width >= wide && (by_kernel || one_is_host) {
             return self.by_driver(place);
         }
         if by_kernel {
@@ -265,18 +266,25 @@ impl RowsJob<'_> {
                 })
             });
         };
+        let memory_type = |at: &At| {
+            if at.is_host() {
+                memory_type::HOST
+            } else {
+                memory_type::DEVICE
+            }
+        };
         let what = Copy2D {
             from_x: 0,
             from_y: 0,
-            from_type: UNIFIED,
-            from_host: ptr::null(),
+            from_type: memory_type(&self.from),
+            from_host: self.from.mut_pointer().cast(),
             from_device: self.from.driver(),
             from_array: ptr::null_mut(),
             from_pitch,
             to_x: 0,
             to_y: 0,
-            to_type: UNIFIED,
-            to_host: ptr::null_mut(),
+            to_type: memory_type(&self.to),
+            to_host: self.to.mut_pointer().cast(),
             to_device: self.to.driver(),
             to_array: ptr::null_mut(),
             to_pitch,

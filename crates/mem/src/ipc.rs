@@ -105,14 +105,14 @@ fn ask(api: &Api, address: Address, device: Device, context: Object, buffer: u64
     let Ok(_current) = Current::enter(api, context) else {
         return own;
     };
-    let mut size = 0_usize;
+    let Some((base, size)) = api.range_of(address) else {
+        count(&COUNTS.failures);
+        return own;
+    };
+    own.base = base;
     let mut handle = IpcHandle([0; 64]);
     // SAFETY: the driver writes what it is asked for, or nothing.
     unsafe {
-        if (api.address_range)(&raw mut own.base, &raw mut size, address) != code::SUCCESS {
-            count(&COUNTS.failures);
-            return own;
-        }
         if (api.ipc_handle)(&raw mut handle, own.base) != code::SUCCESS {
             count(&COUNTS.failures);
             return own;
@@ -304,7 +304,7 @@ impl Mappings {
     /// Have the driver map it in this context.
     fn ask(api: &Api, context: Object, export: &Export) -> Option<Address> {
         let _current = Current::enter(api, context).ok()?;
-        let (mut at, mut base, mut size) = (0, 0, 0_usize);
+        let mut at = 0;
         // SAFETY: the driver checks the handle, and writes where it has mapped the memory.
         unsafe {
             let handle = IpcHandle(export.handle);
@@ -312,8 +312,10 @@ impl Mappings {
                 return None;
             }
             // A peer's word for its size is not taken.
-            let answer = (api.address_range)(&raw mut base, &raw mut size, at);
-            if answer != code::SUCCESS || base != at || (size as u64) < export.size {
+            let has_all = |(base, size): (Address, usize)| {
+                base <= at && at.checked_add(export.size).is_some_and(|end| end <= base + size as u64)
+            };
+            if !api.range_of(at).is_some_and(has_all) {
                 (api.ipc_close)(at);
                 return None;
             }

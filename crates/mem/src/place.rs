@@ -159,6 +159,18 @@ pub fn context_for(api: &Api, device: Device, context: Object) -> Result<Object>
     Ok(primary)
 }
 
+/// A context to work with host memory in: the current one, or one of a device that this process uses.
+pub fn any_context(api: &Api) -> Result<Object> {
+    let mut current = null_mut();
+    // SAFETY: the driver writes the current context, or null.
+    if unsafe { (api.context_current)(&raw mut current) } == code::SUCCESS && !current.is_null() {
+        return Ok(current);
+    }
+    let device =
+        last_device(api).ok_or_else(|| Error::plain("this process has no context on any CUDA device".to_owned()))?;
+    context_for(api, device, null_mut())
+}
+
 /// The place of a context; `context` as for [`context_for`].
 pub fn of(api: &Api, device: Device, context: Object) -> Result<&'static Place> {
     let context = context_for(api, device, context)?;

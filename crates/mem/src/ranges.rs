@@ -100,7 +100,7 @@ pub fn remove_pinned(start: usize) -> Option<Range<usize>> {
     PINNED.remove(start)
 }
 
-/// Addresses that the driver has called host memory, by their upper bits, each at one place.
+/// Addresses that the driver has called host memory, by their upper bits, each at one place; the lowest bit: it was pinned.
 static KNOWN: [AtomicUsize; 4096] = [const { AtomicUsize::new(0) }; 4096];
 /// Lower bits of an address that are not compared.
 const SHIFT: u32 = 16;
@@ -110,16 +110,21 @@ fn known(address: usize) -> &'static AtomicUsize {
 }
 
 /// The driver has called it host memory, or there is no driver yet.
-pub fn was_host(address: usize) {
+pub fn was_host(address: usize, pinned: bool) {
     if guarded::ready_to_look().is_ok() && guarded::still_looks() {
-        known(address).store(address >> SHIFT, Ordering::Relaxed);
+        known(address).store(address >> SHIFT << 1 | usize::from(pinned), Ordering::Relaxed);
     }
 }
 
-/// Was it host memory, or what is close to it, and can it be read still?
+/// Was it host memory, or what is close to it, and can it be read still? If it was pinned, that may have changed.
 pub fn is_still_host(address: usize) -> bool {
     let bits = address >> SHIFT;
-    bits != 0 && known(address).load(Ordering::Relaxed) == bits && guarded::is_readable(address)
+    bits != 0 && known(address).load(Ordering::Relaxed) >> 1 == bits && guarded::is_readable(address)
+}
+
+/// The same, of memory that was not pinned.
+pub fn is_still_pageable(address: usize) -> bool {
+    is_still_host(address) && known(address).load(Ordering::Relaxed) & 1 == 0
 }
 
 /// Is it registered, as far as this is known without the driver?
