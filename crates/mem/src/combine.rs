@@ -2,14 +2,13 @@
 
 use std::ptr::null_mut;
 
-use crate::copy::Reached;
+use crate::api::{Address, Api, Object};
+use crate::copy::{At, PORTION, copy_at, is_reached};
 use crate::error::{Error, Result};
 use crate::kernels::{Kernel, parameter};
-use crate::look::{look, watched_driver};
-use crate::{Device, Kind, Number, Op, place};
-
-/// Bytes that are combined at a time where some of them have to be brought to the device.
-const PORTION: usize = 32 << 20;
+use crate::look::{Seen, look, watched_driver};
+use crate::place::Place;
+use crate::{Device, Kind, Number, Op, Scratch, place};
 
 /// See [`crate::combines`].
 pub fn combines(op: Op, number: Number) -> bool {
@@ -78,4 +77,54 @@ pub unsafe fn combine(
         unsafe { result.bring(api, place.context, offset, bytes, true)? };
     }
     Ok(())
+}
+
+/// An end of a kernel's work that the device reaches and whose elements are aligned, or memory on the device in its stead.
+struct Reached {
+    scratch: Option<Scratch>,
+    at: At,
+}
+
+impl Reached {
+    fn of(api: &Api, place: &Place, address: usize, seen: Seen, aligned_to: usize, bytes: usize) -> Result<Self> {
+        let scratch = match is_reached(place, &seen) && address.is_multiple_of(aligned_to) {
+            true => None,
+            false => Some(Scratch::in_place(api, place, bytes)?),
+        };
+        Ok(Self {
+            scratch,
+            at: At { address, seen },
+        })
+    }
+
+    /// Is it used as it is?
+    fn is_direct(&self) -> bool {
+        self.scratch.is_none()
+    }
+
+    /// Where the kernel works; `offset` bytes behind the first.
+    fn address(&self, offset: usize) -> Address {
+        match &self.scratch {
+            Some(scratch) => scratch.start().expose_provenance() as Address,
+            None => (self.at.address + offset) as Address,
+        }
+    }
+
+    /// Bring `bytes` bytes, `offset` bytes behind the first, to where the kernel works, or with `back` from there.
+    ///
+    /// # Safety
+    /// The memory has as many, and so has that on the device.
+    unsafe fn bring(&self, api: &Api, context: Object, offset: usize, bytes: usize, back: bool) -> Result<()> {
+        let Some(scratch) = &self.scratch else { return Ok(()) };
+        let own = self.at.plus(offset as isize);
+        let mut between = At {
+            address: scratch.start().expose_provenance(),
+            seen: self.at.seen,
+        };
+        between.seen = look(api, between.address)?;
+        between.seen.context = context;
+        let (to, from) = if back { (own, between) } else { (between, own) };
+        // SAFETY: the caller's promise.
+        unsafe { copy_at(api, to, from, bytes) }
+    }
 }

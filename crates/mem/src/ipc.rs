@@ -1,10 +1,11 @@
 //! Device memory reached by other processes of the machine, by the driver's handles.
 //!
 //! An allocation is exported once: what the driver has answered is kept by its buffer id, which no later allocation of the process has.
-//! What others export is mapped once, and the mapping is kept until the same peer exports another allocation that overlaps the first,
-//! until the peer is forgotten, or until there are too many; never as long as a [`Mapped`] of it lives.
+//! An export names those that were freed since, as far as that has been noticed: each call looks at one of them.
+//! What others export is mapped once, and the mapping is kept until the same peer exports another allocation that overlaps the first or
+//! names it among the freed ones, until the peer is forgotten, or until there are too many; never as long as a [`Mapped`] of it lives.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::ffi::c_int;
 use std::ptr::null_mut;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,12 +14,15 @@ use crate::api::{Address, Api, IpcHandle, Object, Ordinal, Uuid, code, flag};
 use crate::counts::{COUNTS, count};
 use crate::look::{look, watched_driver};
 use crate::place::{self, Current};
-use crate::{Device, Export, Kind};
+use crate::{Device, Export, FREED, Kind};
 
 /// Mappings that are kept.
 pub const MOST: usize = 64;
 /// Exports that are kept.
 const MOST_EXPORTS: usize = 1024;
+
+/// How many of them are looked at for a new one, whose handle takes longer by far.
+const LOOKS: usize = 64;
 
 /// An allocation of this process: where it begins, and what others need, or `None` if it cannot be exported.
 #[derive(Clone, Copy)]
@@ -27,8 +31,18 @@ struct Own {
     export: Option<Export>,
 }
 
-/// By buffer id.
-static EXPORTS: Mutex<Option<HashMap<u64, Own>>> = Mutex::new(None);
+/// The allocations of this process that others may know.
+#[derive(Default)]
+struct Exports {
+    /// By buffer id.
+    kept: HashMap<u64, Own>,
+    /// The same in the order in which they came, to look at one after the other.
+    order: VecDeque<u64>,
+    /// Those that were freed last.
+    freed: [u64; FREED],
+}
+
+static EXPORTS: Mutex<Option<Exports>> = Mutex::new(None);
 
 /// What another process has exported, mapped here.
 struct Mapping {
@@ -56,7 +70,7 @@ struct Mappings {
 
 static MAPPINGS: Mutex<Option<Mappings>> = Mutex::new(None);
 
-fn exports() -> MutexGuard<'static, Option<HashMap<u64, Own>>> {
+fn exports() -> MutexGuard<'static, Option<Exports>> {
     EXPORTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -73,25 +87,51 @@ pub fn export(address: *const u8) -> Option<Export> {
     if seen.buffer == 0 {
         return None;
     }
-    let kept = exports().get_or_insert_default().get(&seen.buffer).copied();
-    let own = kept.unwrap_or_else(|| {
-        let own = ask(api, address as Address, device, seen.context, seen.buffer);
-        let mut exports = exports();
-        let exports = exports.get_or_insert_default();
-        if exports.len() >= MOST_EXPORTS {
-            // Most are of memory that was freed since.
-            exports.retain(|id, own| api.buffer_id(own.base) == Some(*id));
-            if exports.len() >= MOST_EXPORTS {
-                exports.clear();
-            }
-        }
-        exports.insert(seen.buffer, own);
-        own
-    });
+    let kept = exports().get_or_insert_default().kept.get(&seen.buffer).copied();
+    let own = kept.unwrap_or_else(|| ask(api, address as Address, device, seen.context, seen.buffer));
+    let mut exports = exports();
+    let exports = exports.get_or_insert_default();
+    exports.look_at_the_next(api);
+    if kept.is_none() {
+        exports.add(api, seen.buffer, own);
+    }
     own.export.map(|export| Export {
         offset: address as u64 - own.base,
+        freed: exports.freed,
         ..export
     })
+}
+
+impl Exports {
+    fn add(&mut self, api: &Api, buffer: u64, own: Own) {
+        for _ in 0..self.order.len().min(LOOKS) {
+            self.look_at_the_next(api);
+        }
+        if self.kept.len() >= MOST_EXPORTS
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.kept.remove(&oldest);
+        }
+        if self.kept.insert(buffer, own).is_none() {
+            self.order.push_back(buffer);
+        }
+    }
+
+    /// Was the next one freed?
+    fn look_at_the_next(&mut self, api: &Api) {
+        let Some(buffer) = self.order.pop_front() else { return };
+        let Some(own) = self.kept.get(&buffer) else { return };
+        if api.buffer_id(own.base) == Some(buffer) {
+            self.order.push_back(buffer);
+            return;
+        }
+        let was_exported = own.export.is_some();
+        self.kept.remove(&buffer);
+        if was_exported {
+            self.freed.rotate_right(1);
+            self.freed[0] = buffer;
+        }
+    }
 }
 
 fn ask(api: &Api, address: Address, device: Device, context: Object, buffer: u64) -> Own {
@@ -127,6 +167,7 @@ fn ask(api: &Api, address: Address, device: Device, context: Object, buffer: u64
         base: own.base,
         offset: 0,
         size: size as u64,
+        freed: [0; FREED],
     });
     own
 }
@@ -185,6 +226,10 @@ pub fn map(peer: u64, export: &Export) -> Option<Mapped> {
     let mut mappings = mappings();
     let mappings = mappings.get_or_insert_default();
     mappings.clock += 1;
+    mappings.leave(
+        |mapping| mapping.peers.contains(&peer) && export.freed.contains(&mapping.export.buffer),
+        peer,
+    );
     let at = match mappings.find(export) {
         Some(at) => at,
         None => mappings.open(api, peer, export)?,
@@ -203,7 +248,7 @@ pub fn map(peer: u64, export: &Export) -> Option<Mapped> {
 
 /// The address, if this process has exported it.
 fn own(api: &Api, export: &Export) -> Option<*mut u8> {
-    let kept = exports().as_ref()?.get(&export.buffer).copied()?;
+    let kept = exports().as_ref()?.kept.get(&export.buffer).copied()?;
     let same = kept.export.is_some_and(|own| own.handle == export.handle) && kept.base == export.base;
     (same && api.buffer_id(kept.base) == Some(export.buffer))
         .then(|| std::ptr::with_exposed_provenance_mut((kept.base + export.offset) as usize))

@@ -18,9 +18,11 @@ mod error;
 mod ipc;
 mod kernels;
 mod look;
+mod pieces;
 mod place;
 mod ptx;
 mod ranges;
+mod rows;
 mod scratch;
 
 use std::fmt;
@@ -89,7 +91,7 @@ pub struct Rows<P> {
 /// As for [`copy`], for each row.
 pub unsafe fn copy_rows(to: Rows<*mut u8>, from: Rows<*const u8>, width: usize, rows: usize) -> Result<()> {
     // SAFETY: the caller's promise.
-    unsafe { copy::copy_rows(to, from, width, rows) }
+    unsafe { rows::copy_rows(to, from, width, rows) }
 }
 
 /// One piece of memory with gaps: `length` bytes, `offset` bytes behind the address that it is counted from.
@@ -108,7 +110,7 @@ pub struct Piece {
 /// As for [`copy`], for each piece.
 pub unsafe fn copy_pieces(memory: *mut u8, pieces: &[Piece], packed: *mut u8, unpack: bool) -> Result<()> {
     // SAFETY: the caller's promise.
-    unsafe { copy::copy_pieces(memory, pieces, packed, unpack) }
+    unsafe { pieces::copy_pieces(memory, pieces, packed, unpack) }
 }
 
 /// How another process of this machine reaches an allocation on a device: plain data, to be sent to it.
@@ -127,7 +129,13 @@ pub struct Export {
     pub offset: u64,
     /// Bytes of the allocation.
     pub size: u64,
+    /// Allocations that this process exported before and that have been freed since, the last ones, by their buffer ids; 0: none. [`map`]
+    /// closes what it has of them.
+    pub freed: [u64; FREED],
 }
+
+/// How many freed allocations an [`Export`] names.
+pub const FREED: usize = 4;
 
 impl fmt::Debug for Export {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

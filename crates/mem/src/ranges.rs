@@ -185,7 +185,10 @@ fn image() -> Range<usize> {
         }
         1
     }
-    let mut range = usize::MAX..0;
+    let mut range = Range {
+        start: usize::MAX,
+        end: 0,
+    };
     // SAFETY: the callback writes to `range`, which lives during the call.
     unsafe { libc::dl_iterate_phdr(Some(first), (&raw mut range).cast()) };
     range

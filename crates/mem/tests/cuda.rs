@@ -718,6 +718,7 @@ fn helper_that_exports() {
     context(0);
     let mut at = allocate(100_000);
     let mut input = BufReader::new(std::io::stdin());
+    let mut rounds = 0;
     loop {
         seen(at, 100_000).copy_from_slice(&noise(100_000, 11));
         let export = mem::export(at.wrapping_add(1000)).expect("an export");
@@ -738,10 +739,16 @@ fn helper_that_exports() {
         }
         let first = seen(at, 1001)[1000];
         println!("\nwritten {first}");
-        // Freed, and allocated again at the same addresses.
+        // Freed, and allocated again at the same addresses; the second time elsewhere.
         free(at);
+        let other = rounds > 0;
+        rounds += 1;
+        let between = allocate(if other { 10 } else { 1 << 20 });
         let again = allocate(100_000);
-        assert_eq!(again, at);
+        assert_eq!(again == at, !other);
+        if !other {
+            free(between);
+        }
         at = again;
     }
 }
@@ -836,15 +843,23 @@ fn another_process_reaches_what_is_exported() {
     assert_eq!(mem::counts().closes, 0);
     drop(mapped);
     assert_eq!(mem::counts().closes, 1);
-    mem::forget(5);
-    assert_eq!(mem::counts().closes, 1);
     drop(other);
+    assert_eq!(mem::counts().closes, 1);
+    // Freed, and nothing of the peer overlaps it: its next export says so.
+    input.write_all(b"\n").expect("input");
+    let third = read_export(&mut output);
+    assert!(third.base != second.base && third.freed.contains(&second.buffer));
+    let last = mem::map(5, &third).expect("a mapping");
     assert_eq!(mem::counts().closes, 2);
+    mem::forget(5);
+    assert_eq!(mem::counts().closes, 2);
+    drop(last);
+    assert_eq!(mem::counts().closes, 3);
     assert_eq!(call!("cuda_opened" () -> c_long), 0);
     // A process that is gone.
     exporter.kill().expect("a signal");
     exporter.wait().expect("its end");
-    assert!(mem::map(5, &second).is_none());
+    assert!(mem::map(5, &third).is_none());
     let mut rest = String::new();
     output.read_to_string(&mut rest).expect("the end");
 }
