@@ -3,15 +3,17 @@
 use std::ptr;
 use std::sync::atomic::Ordering;
 
-use crate::Kind;
 use crate::api::{Address, Api};
 use crate::counts::{COUNTS, count};
 use crate::error::Result;
 use crate::look::{Seen, look, watched_driver};
 use crate::place::{self, BOUNCE, Lane, Place};
+use crate::{Kind, Scratch};
 
 /// Bytes that go through memory between at a time.
 pub const PORTION: usize = 32 << 20;
+/// Bytes of a chunk that goes through pinned memory while another is copied.
+const CHUNK: usize = 256 << 10;
 
 /// An address and what it is.
 #[derive(Debug, Clone, Copy)]
@@ -97,25 +99,86 @@ pub unsafe fn copy_at(api: &Api, to: At, from: At, bytes: usize) -> Result<()> {
     }
     count_copy(&to, &from, bytes);
     let place = place_of(api, &from.seen, &to.seen)?;
-    let short = bytes <= BOUNCE;
-    if short && to.is_host() && !to.seen.pinned {
-        return place.run(api, |lane| {
-            let between = lane.pinned.expose_provenance() as Address;
-            enqueue(api, lane, between, from.driver(), bytes)?;
-            place.wait(api, lane)?;
-            // SAFETY: a lane's buffer has as many bytes; the caller's promise.
-            unsafe { ptr::copy_nonoverlapping(lane.pinned, to.mut_pointer(), bytes) };
-            Ok(())
-        });
+    let pageable = |at: &At| at.is_host() && !at.seen.pinned;
+    if !pageable(&from) && !pageable(&to) {
+        return place.run(api, |lane| enqueue(api, lane, to.driver(), from.driver(), bytes));
     }
-    place.run(api, |lane| {
-        let mut source = from.driver();
-        if short && from.is_host() && !from.seen.pinned {
-            // SAFETY: as above.
-            unsafe { ptr::copy_nonoverlapping(from.mut_pointer(), lane.pinned, bytes) };
-            source = lane.pinned.expose_provenance() as Address;
+    if bytes > BOUNCE {
+        // SAFETY: the caller's promise.
+        return unsafe { through_pinned(api, place, to, from, bytes) };
+    }
+    place.on_lane(api, |lane| {
+        let between = lane.pinned.expose_provenance() as Address;
+        // SAFETY: a lane's buffer has as many bytes; the caller's promise.
+        unsafe {
+            if to.is_host() {
+                enqueue(api, lane, between, from.driver(), bytes)?;
+                place.wait(api, lane)?;
+                ptr::copy_nonoverlapping(lane.pinned, to.mut_pointer(), bytes);
+            } else {
+                ptr::copy_nonoverlapping(from.mut_pointer(), lane.pinned, bytes);
+                enqueue(api, lane, to.driver(), between, bytes)?;
+                place.wait(api, lane)?;
+            }
         }
-        enqueue(api, lane, to.driver(), source, bytes)
+        Ok(())
+    })
+}
+
+/// Between a device and host memory that is not pinned: through two pinned chunks, of which the device copies one while the processor
+/// copies the other.
+///
+/// # Safety
+/// As for [`crate::copy`].
+unsafe fn through_pinned(api: &Api, place: &Place, to: At, from: At, bytes: usize) -> Result<()> {
+    let scratch = Scratch::pinned(2 * CHUNK)?;
+    let chunks = bytes.div_ceil(CHUNK);
+    // Of chunk i: where it begins, its bytes, and its place in pinned memory.
+    let chunk = |i: usize| {
+        let (begin, pinned) = (i * CHUNK, scratch.start().wrapping_add(i % 2 * CHUNK));
+        (begin as isize, CHUNK.min(bytes - begin), pinned)
+    };
+    let mut marks = [None; 2];
+    place.on_lane(api, |lane| {
+        if to.is_host() {
+            for i in 0..chunks + 2 {
+                if i >= 2 {
+                    let (begin, length, pinned) = chunk(i - 2);
+                    place.wait_for(api, lane, marks[i % 2])?;
+                    // SAFETY: the caller's promise.
+                    unsafe { ptr::copy_nonoverlapping(pinned, to.plus(begin).mut_pointer(), length) };
+                }
+                if i < chunks {
+                    let (begin, length, pinned) = chunk(i);
+                    enqueue(
+                        api,
+                        lane,
+                        pinned.expose_provenance() as Address,
+                        from.plus(begin).driver(),
+                        length,
+                    )?;
+                    marks[i % 2] = place.mark(api, lane);
+                }
+            }
+            return Ok(());
+        }
+        for i in 0..chunks {
+            let (begin, length, pinned) = chunk(i);
+            if i >= 2 {
+                place.wait_for(api, lane, marks[i % 2])?;
+            }
+            // SAFETY: as above.
+            unsafe { ptr::copy_nonoverlapping(from.plus(begin).mut_pointer(), pinned, length) };
+            enqueue(
+                api,
+                lane,
+                to.plus(begin).driver(),
+                pinned.expose_provenance() as Address,
+                length,
+            )?;
+            marks[i % 2] = place.mark(api, lane);
+        }
+        place.wait_for(api, lane, marks[(chunks - 1) % 2])
     })
 }
 
