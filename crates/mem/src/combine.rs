@@ -8,12 +8,27 @@ use crate::error::{Error, Result};
 use crate::kernels::{Kernel, parameter};
 use crate::look::{Seen, look, watched_driver};
 use crate::place::Place;
-use crate::{Device, Kind, Number, Op, Scratch, place};
+use crate::{Device, Kind, Number, Op, Scratch, place, ptx};
 
 /// See [`crate::combines`].
 pub fn combines(op: Op, number: Number) -> bool {
-    let float = matches!(number, Number::F32 | Number::F64);
-    !float || matches!(op, Op::Max | Op::Min | Op::Sum | Op::Prod)
+    use Number::*;
+    match op {
+        Op::Minloc | Op::Maxloc => matches!(number, I16I32 | I32I32 | I64I32 | F32I32 | F64I32 | F32F32 | F64F64),
+        Op::Sum | Op::Prod if matches!(number, C32 | C64) => true,
+        Op::Max | Op::Min | Op::Sum | Op::Prod if matches!(number, F16 | BF16 | F32 | F64) => true,
+        _ => matches!(number, I8 | I16 | I32 | I64 | U8 | U16 | U32 | U64),
+    }
+}
+
+/// Bytes that the address of an element must be a multiple of.
+fn alignment(number: Number) -> usize {
+    use Number::*;
+    match number {
+        C32 | I16I32 | I32I32 | F32I32 | F32F32 => 4,
+        C64 | I64I32 | F64I32 | F64F64 => 8,
+        simple => simple.bytes(),
+    }
 }
 
 /// See [`crate::combine`].
@@ -48,7 +63,16 @@ pub unsafe fn combine(
         .map_or(null_mut(), |seen| seen.context);
     let place = place::of(api, device, context)?;
     let size = number.bytes();
-    let reached = |at: usize| Reached::of(api, place, addresses[at], seen[at], size, (count * size).min(PORTION));
+    let reached = |at: usize| {
+        Reached::of(
+            api,
+            place,
+            addresses[at],
+            seen[at],
+            alignment(number),
+            (count * size).min(PORTION),
+        )
+    };
     let (result, left, right) = (reached(0)?, reached(1)?, reached(2)?);
     let direct = result.is_direct() && left.is_direct() && right.is_direct();
     let at_once = if direct { count } else { PORTION / size };
@@ -69,7 +93,7 @@ pub unsafe fn combine(
                 parameter(&mut b),
                 parameter(&mut elements),
             ];
-            let threads = elements.div_ceil((16 / size as u64).clamp(2, 4));
+            let threads = elements.div_ceil(u64::from(ptx::at_once(number)));
             // SAFETY: these are what the kernel takes; all are reached and aligned.
             unsafe { Kernel::Combine(op, number).launch(api, place, lane, threads, &mut parameters) }
         })?;

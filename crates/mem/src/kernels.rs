@@ -111,13 +111,10 @@ pub fn parameter<T>(value: &mut T) -> *mut c_void {
 /// Every kernel that there is.
 #[cfg(test)]
 pub fn all() -> Vec<Kernel> {
-    use Number::{F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
-    use Op::{Band, Bor, Bxor, Land, Lor, Lxor, Max, Min, Prod, Sum};
     let mut all: Vec<Kernel> = [16, 8, 4, 2, 1].into_iter().map(Kernel::Rows).collect();
     all.extend([Kernel::Pieces(Way::Gather), Kernel::Pieces(Way::Scatter)]);
-    for op in [Max, Min, Sum, Prod, Land, Band, Lor, Bor, Lxor, Bxor] {
-        let numbers = [I8, I16, I32, I64, U8, U16, U32, U64, F32, F64];
-        let known = numbers.into_iter().filter(|&number| crate::combines(op, number));
+    for op in Op::ALL {
+        let known = Number::ALL.into_iter().filter(|&number| crate::combines(op, number));
         all.extend(known.map(|number| Kernel::Combine(op, number)));
     }
     all

@@ -188,9 +188,12 @@ pub enum Op {
     Bor,
     Lxor,
     Bxor,
+    Minloc,
+    Maxloc,
 }
 
-/// A type of elements that kernels know.
+/// A type of elements that kernels know. Complex numbers have components of so many bits. A pair of a value and where it was found is laid
+/// out as C does, the value first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "Rust's names")]
 pub enum Number {
@@ -202,20 +205,56 @@ pub enum Number {
     U16,
     U32,
     U64,
+    F16,
+    BF16,
     F32,
     F64,
+    C32,
+    C64,
+    I16I32,
+    I32I32,
+    I64I32,
+    F32I32,
+    F64I32,
+    F32F32,
+    F64F64,
 }
 
 impl Number {
-    /// Of one element.
+    /// All of them.
+    pub const ALL: [Self; 21] = {
+        use Number::*;
+        [
+            I8, I16, I32, I64, U8, U16, U32, U64, F16, BF16, F32, F64, C32, C64, I16I32, I32I32, I64I32, F32I32,
+            F64I32, F32F32, F64F64,
+        ]
+    };
+
+    /// Of one element, with its padding.
     pub fn bytes(self) -> usize {
         match self {
             Self::I8 | Self::U8 => 1,
-            Self::I16 | Self::U16 => 2,
+            Self::I16 | Self::U16 | Self::F16 | Self::BF16 => 2,
             Self::I32 | Self::U32 | Self::F32 => 4,
-            Self::I64 | Self::U64 | Self::F64 => 8,
+            Self::I64
+            | Self::U64
+            | Self::F64
+            | Self::C32
+            | Self::I16I32
+            | Self::I32I32
+            | Self::F32I32
+            | Self::F32F32 => 8,
+            Self::C64 | Self::I64I32 | Self::F64I32 | Self::F64F64 => 16,
         }
     }
+}
+
+impl Op {
+    /// All of them.
+    pub const ALL: [Self; 12] = {
+        use Op::*;
+        [Max, Min, Sum, Prod, Land, Band, Lor, Bor, Lxor, Bxor, Minloc, Maxloc]
+    };
 }
 
 /// Is there a kernel for it?

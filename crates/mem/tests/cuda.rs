@@ -616,30 +616,60 @@ fn rows_and_pieces_between_devices_that_do_not_reach_each_other() {
     assert_eq!(seen(to, 1)[0], source[0].wrapping_add(source[0]));
 }
 
-const OPS: [Op; 10] = [
-    Op::Max,
-    Op::Min,
-    Op::Sum,
-    Op::Prod,
-    Op::Land,
-    Op::Band,
-    Op::Lor,
-    Op::Bor,
-    Op::Lxor,
-    Op::Bxor,
-];
-const NUMBERS: [Number; 10] = [
-    Number::I8,
-    Number::I16,
-    Number::I32,
-    Number::I64,
-    Number::U8,
-    Number::U16,
-    Number::U32,
-    Number::U64,
-    Number::F32,
-    Number::F64,
-];
+/// One value of a number.
+fn bytes_of(number: Number, value: i64) -> Vec<u8> {
+    use Number::*;
+    let two = |first: Number, second: Number| {
+        let mut bytes = bytes_of(first, value);
+        bytes.resize(first.bytes().max(second.bytes()), 0);
+        bytes.extend(bytes_of(second, value));
+        bytes.resize(number.bytes(), 0);
+        bytes
+    };
+    match number {
+        F32 => (value as f32).to_le_bytes().to_vec(),
+        F64 => (value as f64).to_le_bytes().to_vec(),
+        BF16 => (value as f32).to_le_bytes()[2..].to_vec(),
+        F16 => {
+            // Whole numbers up to 2048.
+            let exponent = value.checked_ilog2().map_or(0, i64::from);
+            let bits = if value == 0 {
+                0
+            } else {
+                (exponent + 15) << 10 | (value << 10 >> exponent & 1023)
+            };
+            (bits as u16).to_le_bytes().to_vec()
+        }
+        C32 | F32F32 => two(F32, F32),
+        C64 | F64F64 => two(F64, F64),
+        I16I32 => two(I16, I32),
+        I32I32 => two(I32, I32),
+        I64I32 => two(I64, I32),
+        F32I32 => two(F32, I32),
+        F64I32 => two(F64, I32),
+        _ => value.to_le_bytes()[..number.bytes()].to_vec(),
+    }
+}
+
+fn write(number: Number, at: *mut u8, values: &[i64]) {
+    let bytes: Vec<u8> = values.iter().flat_map(|&value| bytes_of(number, value)).collect();
+    seen(at, bytes.len()).copy_from_slice(&bytes);
+}
+
+fn expected(op: Op, a: i64, b: i64) -> i64 {
+    match op {
+        Op::Max | Op::Maxloc => a.max(b),
+        Op::Min | Op::Minloc => a.min(b),
+        Op::Sum => a + b,
+        Op::Prod => a * b,
+        Op::Land => i64::from(a != 0 && b != 0),
+        Op::Lor => i64::from(a != 0 || b != 0),
+        Op::Lxor => i64::from((a != 0) != (b != 0)),
+        Op::Band => a & b,
+        Op::Bor => a | b,
+        Op::Bxor => a ^ b,
+    }
+}
 
 #[test]
 fn each_operation_of_each_number_has_a_kernel() {
@@ -649,29 +679,15 @@ fn each_operation_of_each_number_has_a_kernel() {
     start();
     context(0);
     let count = 100;
-    let (left, right, result) = (allocate(8 * count), allocate(8 * count), allocate(8 * count));
-    for number in NUMBERS {
-        let write = |at: *mut u8, values: &[i64]| {
-            let bytes: Vec<u8> = values
-                .iter()
-                .flat_map(|&value| match number {
-                    Number::F32 => (value as f32).to_le_bytes().to_vec(),
-                    Number::F64 => (value as f64).to_le_bytes().to_vec(),
-                    _ => value.to_le_bytes()[..number.bytes()].to_vec(),
-                })
-                .collect();
-            seen(at, bytes.len()).copy_from_slice(&bytes);
-        };
+    let (left, right, result) = (allocate(16 * count), allocate(16 * count), allocate(16 * count));
+    for number in Number::ALL {
         let a: Vec<i64> = (0..count as i64).map(|i| i % 11).collect();
         let b: Vec<i64> = (0..count as i64).map(|i| i % 7).collect();
-        write(left, &a);
-        write(right, &b);
-        for op in OPS {
-            let float = matches!(number, Number::F32 | Number::F64);
-            assert_eq!(
-                mem::combines(op, number),
-                !float || matches!(op, Op::Max | Op::Min | Op::Sum | Op::Prod)
-            );
+        write(number, left, &a);
+        write(number, right, &b);
+        let bytes = count * number.bytes();
+        for op in Op::ALL {
+            seen(result, bytes).fill(0);
             // SAFETY: all have as many elements.
             let answer = unsafe { mem::combine(op, number, Device(0), result, left, right, count) };
             if !mem::combines(op, number) {
@@ -679,25 +695,24 @@ fn each_operation_of_each_number_has_a_kernel() {
                 continue;
             }
             answer.expect("a kernel");
-            let expected: Vec<i64> = a
-                .iter()
-                .zip(&b)
-                .map(|(&a, &b)| match op {
-                    Op::Max => a.max(b),
-                    Op::Min => a.min(b),
-                    Op::Sum => a + b,
-                    Op::Prod => a * b,
-                    Op::Land => i64::from(a != 0 && b != 0),
-                    Op::Lor => i64::from(a != 0 || b != 0),
-                    Op::Lxor => i64::from((a != 0) != (b != 0)),
-                    Op::Band => a & b,
-                    Op::Bor => a | b,
-                    Op::Bxor => a ^ b,
-                })
-                .collect();
-            let got = seen(result, count * number.bytes()).to_vec();
-            write(result, &expected);
-            assert!(got == seen(result, count * number.bytes()), "{op:?} {number:?}");
+            let got = seen(result, bytes).to_vec();
+            match number {
+                Number::C32 | Number::C64 if op == Op::Prod => {
+                    // (a + ia) * (b + ib) = i * 2ab
+                    let product = a.iter().zip(&b).flat_map(|(a, b)| [0, 2 * a * b]).collect::<Vec<_>>();
+                    let simple = if number == Number::C32 {
+                        Number::F32
+                    } else {
+                        Number::F64
+                    };
+                    write(simple, result, &product);
+                }
+                _ => {
+                    let values = a.iter().zip(&b).map(|(&a, &b)| expected(op, a, b)).collect::<Vec<_>>();
+                    write(number, result, &values);
+                }
+            }
+            assert!(got == seen(result, bytes), "{op:?} {number:?}");
         }
     }
     // Memory that no kernel reaches, and elements that are not aligned.
