@@ -1,3 +1,4 @@
+// ranks: 1 2 4
 /* Collectives, blocking, non-blocking and persistent, in memory of every kind: within a group, in place, between two groups, with neighbours. */
 #include "device.h"
 
@@ -124,7 +125,7 @@ static const struct call NEIGHBOURS[] = {
 };
 
 static const enum kind KINDS[][BUFFERS] = {
-    {DEVICE, DEVICE}, {MIXED, MIXED}, {DEVICE, HOST}, {HOST, DEVICE}, {OTHER, DEVICE}, {MANAGED, MANAGED},
+    {DEVICE, DEVICE}, {MIXED, MIXED}, {DEVICE, HOST}, {HOST, DEVICE}, {OTHER, DEVICE}, {MANAGED, POOLED},
 };
 
 static const int COUNTS[] = {0, 1, 2, 256, 7500, 65537};

@@ -19,7 +19,7 @@ typedef int CUresult;
 typedef int CUdevice;
 typedef unsigned long long CUdeviceptr;
 typedef struct CUctx_st *CUcontext;
-enum { CU_MEM_ATTACH_GLOBAL = 1 };
+enum { CU_MEM_ATTACH_GLOBAL = 1, CU_MEMHOSTALLOC_PORTABLE = 1 };
 
 static struct {
     CUresult (*init)(unsigned);
@@ -32,7 +32,8 @@ static struct {
     CUresult (*current)(CUcontext *);
     CUresult (*allocate)(CUdeviceptr *, size_t);
     CUresult (*allocate_managed)(CUdeviceptr *, size_t, unsigned);
-    CUresult (*allocate_host)(void **, size_t);
+    CUresult (*allocate_pooled)(CUdeviceptr *, size_t, void *);
+    CUresult (*allocate_host)(void **, size_t, unsigned);
     CUresult (*release)(CUdeviceptr);
     CUresult (*release_host)(void *);
     CUresult (*to_device)(CUdeviceptr, const void *, size_t);
@@ -40,6 +41,7 @@ static struct {
 } cu;
 
 enum { MOST_DEVICES = 8 };
+static void *driver;
 static int devices;
 static CUcontext contexts[MOST_DEVICES];
 /* What the calls under test are made with. */
@@ -101,7 +103,7 @@ static void open_driver(int is_needed) {
     struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
     sigaction(SIGSEGV, &action, NULL);
     sigaction(SIGBUS, &action, NULL);
-    void *library = dlopen("libcuda.so.1", RTLD_NOW);
+    void *library = driver = dlopen("libcuda.so.1", RTLD_NOW);
     if (!library) {
         if (!is_needed) return;
         fprintf(stderr, "%s\n", dlerror());
@@ -116,7 +118,8 @@ static void open_driver(int is_needed) {
     *(void **)&cu.set = procedure(library, "cuCtxSetCurrent");
     *(void **)&cu.allocate = procedure(library, "cuMemAlloc_v2");
     *(void **)&cu.allocate_managed = procedure(library, "cuMemAllocManaged");
-    *(void **)&cu.allocate_host = procedure(library, "cuMemAllocHost_v2");
+    *(void **)&cu.allocate_pooled = procedure(library, "cuMemAllocAsync");
+    *(void **)&cu.allocate_host = procedure(library, "cuMemHostAlloc");
     *(void **)&cu.release = procedure(library, "cuMemFree_v2");
     *(void **)&cu.release_host = procedure(library, "cuMemFreeHost");
     *(void **)&cu.to_device = procedure(library, "cuMemcpyHtoD_v2");
@@ -133,9 +136,10 @@ static void open_driver(int is_needed) {
     }
 }
 
-/* DEVICE: the rank's own one; OTHER: the next one's, if there is another; MIXED: DEVICE at even ranks, HOST at odd ones. */
-enum kind { HOST, DEVICE, OTHER, MANAGED, PINNED, MIXED };
-__attribute__((unused)) static const char *const kind_names[] = {"host", "device", "other device", "managed", "pinned", "mixed"};
+/* DEVICE: the rank's own one; OTHER: the next one's, if there is another; POOLED: memory of a pool, which has no IPC handle; MIXED: DEVICE at
+ * even ranks, HOST at odd ones. */
+enum kind { HOST, DEVICE, OTHER, MANAGED, PINNED, POOLED, MIXED };
+__attribute__((unused)) static const char *const kind_names[] = {"host", "device", "other device", "managed", "pinned", "pooled", "mixed"};
 
 static enum kind resolved(enum kind kind) {
     if (!cu.init) return HOST;
@@ -163,8 +167,9 @@ static void *take(enum kind kind, size_t bytes) {
         return memory;
     }
     CUcontext before = enter(kind);
-    if (kind == PINNED) DRIVER(cu.allocate_host(&memory, bytes));
+    if (kind == PINNED) DRIVER(cu.allocate_host(&memory, bytes, CU_MEMHOSTALLOC_PORTABLE));
     if (kind == MANAGED) DRIVER(cu.allocate_managed(&address, bytes, CU_MEM_ATTACH_GLOBAL));
+    if (kind == POOLED) DRIVER(cu.allocate_pooled(&address, bytes, NULL));
     if (kind == DEVICE || kind == OTHER) DRIVER(cu.allocate(&address, bytes));
     leave(before);
     return kind == PINNED ? memory : (void *)(uintptr_t)address;

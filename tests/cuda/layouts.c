@@ -1,3 +1,4 @@
+// ranks: 1 2 4
 /* Datatypes with gaps in memory of every kind: sent, packed, gathered, and in memory that is named by its address. */
 #include "device.h"
 

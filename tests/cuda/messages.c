@@ -1,3 +1,4 @@
+// ranks: 1 2 4
 /* Messages in every mode, from and to memory of every kind, round a ring. */
 #include "device.h"
 
@@ -177,6 +178,7 @@ static const struct call CALLS[] = {
 
 static const enum kind KINDS[][BUFFERS] = {
     {DEVICE, DEVICE}, {MIXED, MIXED}, {DEVICE, HOST}, {HOST, DEVICE}, {DEVICE, OTHER}, {OTHER, DEVICE}, {MANAGED, MANAGED}, {MANAGED, DEVICE}, {PINNED, DEVICE},
+    {POOLED, DEVICE}, {DEVICE, POOLED},
 };
 
 static const int SIZES[] = {0, 1, 8, 1024, 30 << 10, (1 << 20) + 3};

@@ -1,3 +1,4 @@
+// ranks: 1 2 4
 /* Every predefined operation on every type, and operations of the program, on memory of every kind. */
 #include "device.h"
 
@@ -32,16 +33,22 @@ static const char *const way_names[] = {"Allreduce", "Allreduce in place", "Iall
 static const enum kind KINDS[][2] = {{DEVICE, DEVICE}, {MIXED, MIXED}, {HOST, DEVICE}, {DEVICE, HOST}, {MANAGED, OTHER}};
 
 /* What each rank has, one after the other, and what is to come of it. */
-static unsigned char values[MOST_RANKS][MOST_COUNT * 32], expected[MOST_COUNT * 32], found[MOST_COUNT * 32];
+static unsigned char values[MOST_RANKS][MOST_COUNT * 32], total[MOST_COUNT * 32], so_far[MOST_COUNT * 32], of_two[MOST_COUNT * 32];
+static unsigned char found[MOST_COUNT * 32];
 
-/* Of the values of the first `ranks`. */
-static void expect(const struct element *element, enum operation operation, int extent, int count, int ranks) {
-    memcpy(expected, values[0], (size_t)(count * extent));
-    for (int other = 1; other < ranks; other++)
-        for (int i = 0; i < count; i++) combine(element, operation, expected + i * extent, values[other] + i * extent);
+static void expect(const struct element *element, enum operation operation, int extent, int count) {
+    size_t bytes = (size_t)(count * extent);
+    memcpy(total, values[0], bytes);
+    memcpy(so_far, values[0], bytes);
+    memcpy(of_two, values[rank], bytes);
+    for (int i = 0; i < count; i++) {
+        for (int other = 1; other < size; other++) combine(element, operation, total + i * extent, values[other] + i * extent);
+        for (int other = 1; other <= rank; other++) combine(element, operation, so_far + i * extent, values[other] + i * extent);
+        combine(element, operation, of_two + i * extent, values[(rank + 1) % size] + i * extent);
+    }
 }
 
-static void compare(const struct element *element, enum operation operation, int extent, int from, int count) {
+static void compare(const struct element *element, enum operation operation, int extent, const unsigned char *expected, int from, int count) {
     for (int i = 0; i < count; i++)
         CHECK(same(element, operation, found + i * extent, expected + (from + i) * extent), "element %d, %s", i, doing);
 }
@@ -51,10 +58,11 @@ static void try_one(const struct element *element, MPI_Datatype type, enum opera
     size_t bytes = (size_t)(count * extent);
     int block = count / size;
     MPI_Request request;
-    memset(values, 0, sizeof values);
+    for (int other = 0; other < size; other++) memset(values[other], 0, bytes);
     for (int other = 0; other < size; other++)
         for (int i = 0; i < count; i++)
             put_value(element, operation, (unsigned)(count * 13 + (int)operation), i, other, size, values[other] + i * extent);
+    expect(element, operation, extent, count);
     for (int k = 0; k < kinds; k++) {
         enum kind from = KINDS[k][0], to = KINDS[k][1];
         char *in = memory_of(0, from, MOST_COUNT * 32), *out = memory_of(1, to, MOST_COUNT * 32);
@@ -76,16 +84,11 @@ static void try_one(const struct element *element, MPI_Datatype type, enum opera
             default: OK(MPI_Reduce_local(in, out, count, type, op));
             }
             load(to, found, out, bytes);
-            if (way == LOCAL) {
-                memcpy(expected, values[rank], bytes);
-                for (int i = 0; i < count; i++) combine(element, operation, expected + i * extent, values[(rank + 1) % size] + i * extent);
-            } else {
-                expect(element, operation, extent, count, way == SCAN ? rank + 1 : size);
-            }
+            const unsigned char *expected = way == LOCAL ? of_two : way == SCAN ? so_far : total;
             if (way == SCATTERED)
-                compare(element, operation, extent, rank * block, block);
+                compare(element, operation, extent, expected, rank * block, block);
             else if (way != REDUCE || rank == size - 1)
-                compare(element, operation, extent, 0, count);
+                compare(element, operation, extent, expected, 0, count);
         }
     }
 }

@@ -49,6 +49,7 @@ pub use membership::own::{State, is_in_use, state};
 pub use membership::{control, job};
 pub use memory::board::{Board, INLINE, MOST_MEMBERS, MOST_STEPS, Posted, Step};
 pub use memory::buffer::Scattered;
+pub use memory::devices::{refused, supports_devices};
 pub use memory::{heap, symmetric};
 pub use progress::background::Background;
 pub use progress::wakes;

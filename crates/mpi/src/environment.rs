@@ -9,7 +9,6 @@ use std::thread::ThreadId;
 
 use isthmus_engine::warning::{Warning, warn};
 use isthmus_engine::{Peer, State, other_mpi, rma, tunables};
-use isthmus_os::device;
 
 use crate::comm::{self, Comm};
 use crate::constants::{
@@ -41,7 +40,6 @@ pub(crate) fn join(wanted: i32) -> Result<i32> {
         if let Some(other) = initialized_too() {
             return Err(fail!(Other, "{other}"));
         }
-        watch_devices();
         check::begin();
         static TELL_ENV: Once = Once::new();
         TELL_ENV.call_once(info::env::publish_env);
@@ -68,14 +66,6 @@ fn initialized_too() -> Option<String> {
         file.display(),
         kind.name()
     ))
-}
-
-/// Have buffers looked at, whether they lie in memory of a device, if there may be such.
-fn watch_devices() {
-    let wanted = tunables::DEVICE_MEMORY.get();
-    if wanted > 1 || (wanted == 1 && device::has_driver()) {
-        device::watch();
-    }
 }
 
 /// Nobody uses MPI at the moment.
