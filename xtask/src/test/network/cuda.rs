@@ -13,7 +13,7 @@ use crate::process::{quiet, root, target};
 const PROGRAMS: [&str; 6] = ["messages", "collectives", "reductions", "layouts", "windows", "files"];
 
 /// All of it.
-pub fn run(suite: &mut Suite, job: &Job<'_>) {
+pub(super) fn run(suite: &mut Suite, job: &Job<'_>) {
     let mut folder = None;
     if !suite.step("a driver that stands in for CUDA's is built", || {
         folder = Some(driver(job.prefix)?);
