@@ -90,6 +90,8 @@ table! {
     BLOCK_BYTES = "block_bytes", "Bytes of these messages.";
     UNEXPECTED = "unexpected", "Messages that arrived before their receive was posted.";
     CMA_BYTES = "cma_bytes", "Bytes copied by process_vm_readv.";
+    DEVICE_COPIES = "device_copies", "Messages copied by a device's driver between the memory of two processes.";
+    DEVICE_BYTES = "device_bytes", "Bytes of messages copied by a device's driver between the memory of two processes.";
     KMOD_BYTES = "kmod_bytes", "Bytes copied by our kernel module while this rank waited for it.";
     KMOD_THREAD_BYTES = "kmod_thread_bytes", "Bytes copied by a thread of our kernel module while this rank went on.";
     KMOD_DMA_BYTES = "kmod_dma_bytes", "Bytes copied by a DMA engine, or the module's channel that stands for one, while this rank went on.";

@@ -60,6 +60,7 @@ pub use error::{Error, Result};
 pub use isthmus_os::stdio::write_c_output_by_lines;
 pub use isthmus_os::topology::{Level, Locality, MadeUp};
 pub use isthmus_transfer::copy::copy;
+pub use isthmus_transfer::device;
 pub use membership::failures::fault_events;
 pub use membership::locality::{declared, hardware, own_locality};
 pub use membership::pmi::abort_by_launcher;
@@ -128,7 +129,12 @@ impl Entered {
     ) -> Result<Option<OpId>> {
         let engine = self.engine();
         // SAFETY: the caller's promise.
-        let op = unsafe { engine.send(mode, to.0, envelope, Buffer::scattered(data), len) }?;
+        let op = unsafe {
+            match data.is_on_device() {
+                false => engine.send(mode, to.0, envelope, Buffer::scattered(data), len),
+                true => engine.send_from_device(mode, to.0, envelope, Buffer::scattered(data), len),
+            }
+        }?;
         Ok(op.map(|op| engine.ops.id(op)))
     }
 

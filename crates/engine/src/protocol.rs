@@ -10,6 +10,7 @@ pub(crate) mod access;
 pub(crate) mod advertise;
 mod blocks;
 pub(crate) mod choice;
+mod device;
 pub(crate) mod helped;
 pub(crate) mod mechanism;
 mod payloads;

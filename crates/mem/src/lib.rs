@@ -10,12 +10,27 @@
 //! before it hands over a buffer.
 #![allow(unsafe_code)] // Calls of the driver, and memory of users.
 
+mod api;
+mod combine;
+mod copy;
+mod counts;
 mod error;
+mod ipc;
+mod kernels;
+mod look;
+mod place;
+mod ptx;
+mod ranges;
+mod scratch;
 
 use std::fmt;
 
+pub use counts::{Counts, counts};
 pub use error::{Error, Result};
+pub use ipc::Mapped;
 pub use isthmus_os::device::{has_driver, is_watched, watch};
+pub use ranges::{host_range, no_host_range};
+pub use scratch::Scratch;
 
 /// A device, by the driver's ordinal in this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -28,7 +43,8 @@ pub enum Kind {
     Host,
     /// Memory of a device, which only copies of the driver reach.
     Device(Device),
-    /// Memory that the driver moves to where it is accessed: the processor reads it, and so does each device.
+    /// Memory that the driver moves to where it is accessed: the processor reads it, and so does each device. Where the processor must not
+    /// touch it while a kernel runs, it is told as memory of the device.
     Managed(Device),
 }
 
@@ -41,16 +57,21 @@ impl Kind {
 
 /// What kind of memory `address` lies in. An error if it lies in none, as far as that can be told: memory of a device that has been freed.
 /// Without [`is_watched`], and as long as the process has not loaded the driver's library, all is host memory.
-pub fn kind_of(_address: *const u8) -> Result<Kind> {
-    Ok(Kind::Host)
+#[inline]
+pub fn kind_of(address: *const u8) -> Result<Kind> {
+    match look::watched_driver() {
+        None => Ok(Kind::Host),
+        Some(api) => look::look(api, address.addr()).map(|seen| seen.kind),
+    }
 }
 
 /// Copy `bytes` bytes from `from` to `to`, each of any kind. They must not overlap.
 ///
 /// # Safety
 /// `from` is readable and `to` writable for as many, by the processor or the driver.
-pub unsafe fn copy(_to: *mut u8, _from: *const u8, _bytes: usize) -> Result<()> {
-    Err(Error::unsupported())
+pub unsafe fn copy(to: *mut u8, from: *const u8, bytes: usize) -> Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe { copy::copy(to, from, bytes) }
 }
 
 /// Bytes in rows: row i begins `i * pitch` bytes behind the first.
@@ -66,8 +87,9 @@ pub struct Rows<P> {
 ///
 /// # Safety
 /// As for [`copy`], for each row.
-pub unsafe fn copy_rows(_to: Rows<*mut u8>, _from: Rows<*const u8>, _width: usize, _rows: usize) -> Result<()> {
-    Err(Error::unsupported())
+pub unsafe fn copy_rows(to: Rows<*mut u8>, from: Rows<*const u8>, width: usize, rows: usize) -> Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe { copy::copy_rows(to, from, width, rows) }
 }
 
 /// One piece of memory with gaps: `length` bytes, `offset` bytes behind the address that it is counted from.
@@ -84,8 +106,9 @@ pub struct Piece {
 ///
 /// # Safety
 /// As for [`copy`], for each piece.
-pub unsafe fn copy_pieces(_memory: *mut u8, _pieces: &[Piece], _packed: *mut u8, _unpack: bool) -> Result<()> {
-    Err(Error::unsupported())
+pub unsafe fn copy_pieces(memory: *mut u8, pieces: &[Piece], packed: *mut u8, unpack: bool) -> Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe { copy::copy_pieces(memory, pieces, packed, unpack) }
 }
 
 /// How another process of this machine reaches an allocation on a device: plain data, to be sent to it.
@@ -98,6 +121,8 @@ pub struct Export {
     pub device: [u8; 16],
     /// The allocation's buffer id in its process: another one, and the memory was freed since.
     pub buffer: u64,
+    /// Where the allocation begins in its process: of two that overlap, the first was freed.
+    pub base: u64,
     /// Where the bytes begin, from the allocation's.
     pub offset: u64,
     /// Bytes of the allocation.
@@ -116,19 +141,30 @@ impl fmt::Debug for Export {
 
 /// Let other processes reach the device memory at `address`. `None`: it cannot be exported (memory of a pool, of virtual memory management,
 /// or the driver refuses). Kept: the second call for an allocation asks the driver for its buffer id only.
-pub fn export(_address: *const u8) -> Option<Export> {
-    None
+pub fn export(address: *const u8) -> Option<Export> {
+    ipc::export(address)
 }
 
-/// Map what process `peer` (any number that names it in this process) has exported; where the bytes begin. The mapping is kept, bounded in
-/// number, and closed when `peer` exports another buffer at its place, or by [`forget`]. `None`: it cannot be mapped (another machine,
-/// container or device without peer access).
-pub fn open(_peer: u64, _export: &Export) -> Option<*mut u8> {
-    None
+/// Map what process `peer` (any number that names it in this process) has exported. The mapping is kept, bounded in number, and closed when
+/// `peer` exports another buffer at its place, or by [`forget`], but not before the answer is dropped. `None`: it cannot be mapped (another
+/// machine, container or device without peer access; this process uses no device). Of the peer's words, the size is checked.
+pub fn map(peer: u64, export: &Export) -> Option<Mapped> {
+    ipc::map(peer, export)
 }
+
+/// As [`map`], for a caller that uses the memory before this process maps that of [`MAPPINGS`] others, and before it maps another of `peer`:
+/// where the bytes begin.
+pub fn open(peer: u64, export: &Export) -> Option<*mut u8> {
+    ipc::map(peer, export).map(|mapped| mapped.start())
+}
+
+/// Mappings that are kept.
+pub const MAPPINGS: usize = ipc::MOST;
 
 /// Close all mappings of `peer`.
-pub fn forget(_peer: u64) {}
+pub fn forget(peer: u64) {
+    ipc::forget(peer);
+}
 
 /// An operation of a reduction that has kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -162,54 +198,48 @@ pub enum Number {
     F64,
 }
 
-/// Is there a kernel for it?
-pub fn combines(_op: Op, _number: Number) -> bool {
-    false
+impl Number {
+    /// Of one element.
+    pub fn bytes(self) -> usize {
+        match self {
+            Self::I8 | Self::U8 => 1,
+            Self::I16 | Self::U16 => 2,
+            Self::I32 | Self::U32 | Self::F32 => 4,
+            Self::I64 | Self::U64 | Self::F64 => 8,
+        }
+    }
 }
 
-/// `result[i] = left[i] op right[i]` for `count` elements, all in memory that `device` reaches (its own, of an opened export, managed or
-/// registered host memory); `result` may be `left` or `right`.
+/// Is there a kernel for it?
+pub fn combines(op: Op, number: Number) -> bool {
+    combine::combines(op, number)
+}
+
+/// `result[i] = left[i] op right[i]` for `count` elements. `device` computes; memory that it does not reach (of other devices, of the host
+/// and not pinned) goes through memory of its own. `result` may be `left` or `right`.
 ///
 /// # Safety
 /// All are good for as many elements.
 pub unsafe fn combine(
-    _op: Op,
-    _number: Number,
-    _device: Device,
-    _result: *mut u8,
-    _left: *const u8,
-    _right: *const u8,
-    _count: usize,
+    op: Op,
+    number: Number,
+    device: Device,
+    result: *mut u8,
+    left: *const u8,
+    right: *const u8,
+    count: usize,
 ) -> Result<()> {
-    Err(Error::unsupported())
-}
-
-/// Memory for intermediate results, kept for later calls, given back when dropped.
-#[derive(Debug)]
-pub struct Scratch {
-    at: *mut u8,
-}
-
-// SAFETY: it owns the memory.
-unsafe impl Send for Scratch {}
-
-impl Scratch {
-    /// Pinned host memory, which copies to and from devices reach without an intermediate copy.
-    pub fn pinned(_bytes: usize) -> Result<Self> {
-        Err(Error::unsupported())
-    }
-
-    /// Memory of a device.
-    pub fn on(_device: Device, _bytes: usize) -> Result<Self> {
-        Err(Error::unsupported())
-    }
-
-    /// Where it begins.
-    pub fn start(&self) -> *mut u8 {
-        self.at
-    }
+    // SAFETY: the caller's promise.
+    unsafe { combine::combine(op, number, device, result, left, right, count) }
 }
 
 /// Tell the driver of host memory that copies will use often (the job's segment): they need no intermediate copy then. A second call for
-/// the same memory does nothing. Errors are counted, not told: copies work without.
-pub fn register(_start: *mut u8, _bytes: usize) {}
+/// the same memory does nothing, and neither does one before this process uses a device. Errors are counted, not told: copies work without.
+pub fn register(start: *mut u8, bytes: usize) {
+    scratch::register(start, bytes);
+}
+
+/// Before memory that is registered from `start` on is unmapped.
+pub fn unregister(start: *mut u8) {
+    scratch::unregister(start);
+}

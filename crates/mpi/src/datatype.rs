@@ -19,10 +19,9 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
-use isthmus_os::device;
-
 use crate::attribute::{Attributes, Cached, Keyvals};
 use crate::constants::PROC_NULL;
+use crate::device;
 use crate::error::{Class, Error, Result};
 use crate::fail;
 use crate::handle::{Handle, Kind, Object, Table};
@@ -146,14 +145,13 @@ pub fn byte() -> &'static Datatype {
     })
 }
 
-/// Refuse memory of a device: nothing here can read it.
+/// Refuse memory of a device, where only the processor's own loads and stores would do.
 #[inline]
 pub(crate) fn check_host(argument: &str, address: *const c_void) -> Result<()> {
-    if device::is_watched() && device::is_device_memory(address) {
+    if device::kind_of(argument, address.cast())?.is_device() {
         return Err(fail!(
             Buffer,
-            "{argument}={address:?} is memory of a GPU, which is not supported yet: copy it to host memory first (cudaMemcpy; CuPy: \
-             cupy.asnumpy)"
+            "{argument}={address:?} is memory of a GPU, which it may not be here"
         ));
     }
     Ok(())
@@ -161,7 +159,7 @@ pub(crate) fn check_host(argument: &str, address: *const c_void) -> Result<()> {
 
 /// Refuse a buffer of packed data, as [`Datatype::check_buffer`] refuses one of elements.
 #[inline]
-fn check_packed(argument: &str, buffer: *const c_void, bytes: i64) -> Result<()> {
+fn check_packed(argument: &str, buffer: *const c_void, bytes: i64) -> Result<isthmus_mem::Kind> {
     byte().check_buffer(argument, buffer, bytes)
 }
 
@@ -245,18 +243,18 @@ impl Datatype {
     }
 
     /// Refuse a buffer whose data would lie in the first page of memory, where nothing can be (a null pointer,
-    /// `MPI_IN_PLACE` where it means nothing), or in memory of a device, if there may be such. `MPI_BOTTOM` with absolute
-    /// displacements passes.
+    /// `MPI_IN_PLACE` where it means nothing), or in memory of a device that has been freed; the kind of its memory, which is that of its
+    /// first byte. `MPI_BOTTOM` with absolute displacements passes.
     #[inline]
-    pub fn check_buffer(&self, argument: &str, buffer: *const c_void, count: i64) -> Result<()> {
+    pub(crate) fn check_buffer(&self, argument: &str, buffer: *const c_void, count: i64) -> Result<isthmus_mem::Kind> {
         let start = buffer.addr().wrapping_add(self.true_lb() as usize);
-        if start >= FIRST_ADDRESS && !device::is_watched() || count == 0 || self.size() == 0 {
-            return Ok(());
+        if start >= FIRST_ADDRESS && !isthmus_mem::is_watched() || count == 0 || self.size() == 0 {
+            return Ok(isthmus_mem::Kind::Host);
         }
         if start < FIRST_ADDRESS {
             return Err(self.no_address(argument, buffer, count));
         }
-        check_host(argument, std::ptr::without_provenance(start))
+        device::kind_of(argument, std::ptr::without_provenance(start))
     }
 
     #[cold]

@@ -13,6 +13,7 @@ pub mod completion;
 pub mod constants;
 pub mod counts;
 pub mod datatype;
+mod device;
 pub mod environment;
 pub mod errhandler;
 pub mod error;

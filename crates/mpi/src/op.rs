@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use isthmus_datatype::Custom;
 
 use crate::datatype::{Datatype, byte};
+use crate::device::{Mirrors, Use};
 use crate::error::{Class, Result};
 use crate::fail;
 use crate::handle::{Handle, Kind, Object, Table};
@@ -207,11 +208,21 @@ pub unsafe fn reduce_local(
         return Err(fail!(Count, "count={count} is negative"));
     }
     let reduction = op.reduction_of(datatype, count)?;
-    datatype.check_buffer("inbuf", inbuf, count)?;
-    datatype.check_buffer("inoutbuf", inoutbuf, count)?;
+    let kinds = [
+        datatype.check_buffer("inbuf", inbuf, count)?,
+        datatype.check_buffer("inoutbuf", inoutbuf, count)?,
+    ];
     if count > 0 && inbuf == inoutbuf && !inbuf.is_null() {
         return Err(fail!(Buffer, "inbuf and inoutbuf are the same, {inbuf:?}"));
     }
-    // SAFETY: the caller's promise; the buffers are not the same.
-    unsafe { reduction.apply(inbuf.cast(), inoutbuf.cast(), count) }
+    let mut mirrors = Mirrors::default();
+    let (mut left, mut right) = (inbuf.cast_mut().cast(), inoutbuf.cast());
+    if kinds.iter().any(|kind| kind.is_device()) {
+        left = mirrors.host("inbuf", left, count, datatype, Use::Reads)?;
+        right = mirrors.host("inoutbuf", right, count, datatype, Use::Writes)?;
+        mirrors.load()?;
+    }
+    // SAFETY: the caller's promise, or host memory that stands for the buffers, which are not the same.
+    let done = unsafe { reduction.apply(left, right, count) };
+    mirrors.stored(done)
 }

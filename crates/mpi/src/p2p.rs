@@ -13,9 +13,10 @@ mod partitioned;
 mod persistent;
 mod staging;
 
-use isthmus_engine::{Arrival, Entered, OpId, Outcome, Scattered, State, enter, wait_until};
+use isthmus_engine::{Arrival, Entered, OpId, Outcome, State, enter, wait_until};
 
 use crate::completion::{received, sent};
+use crate::datatype::Datatype;
 use crate::error::{Error, Result};
 use crate::liveness::check_revoked;
 use crate::request::{self, anybody};
@@ -33,7 +34,7 @@ pub use nonblocking::{irecv, irsend, isend, isendrecv, isendrecv_replace, issend
 pub(crate) use partitioned::forget_channels;
 pub use partitioned::{parrived, pready, pready_list, pready_range, precv_init, psend_init};
 pub use persistent::{bsend_init, recv_init, rsend_init, send_init, ssend_init};
-use staging::Kept;
+use staging::{Elements, Kept};
 
 /// Receives that are shorter are never advertised, whatever the engine's limits.
 const ADVERTISED_FROM: usize = 32 << 10;
@@ -98,13 +99,14 @@ impl Outgoing<'_> {
     /// # Safety
     /// As for [`Self::deliver`].
     #[inline(never)]
-    unsafe fn deliver_elements(&self, elements: &impl Scattered) -> Result<()> {
+    unsafe fn deliver_elements(&self, elements: &Elements<&Datatype>) -> Result<()> {
         let mut inside = enter();
         // SAFETY: the caller's promise; the operation is complete when this returns.
         match unsafe { self.post_elements(&mut inside, elements) }? {
             None => Ok(()),
             Some(op) => await_send(&mut inside, op),
-        }
+        }?;
+        elements.check()
     }
 }
 
@@ -203,14 +205,15 @@ impl Incoming<'_> {
     /// # Safety
     /// As for [`Self::accept`].
     #[inline(never)]
-    unsafe fn accept_elements(&self, elements: &impl Scattered) -> Result<Status> {
+    unsafe fn accept_elements(&self, elements: &Elements<&Datatype>) -> Result<Status> {
         let mut inside = enter();
         // SAFETY: the caller's promise; the operation is complete when this returns.
-        match unsafe { self.post_elements(&mut inside, elements) }? {
+        let status = match unsafe { self.post_elements(&mut inside, elements) }? {
             None => Ok(Status::NO_PROCESS),
             Some(op) if self.from == Source::Any => await_anybody(&mut inside, op),
             Some(op) => await_receive(&mut inside, op),
-        }
+        }?;
+        elements.check().map(|()| status)
     }
 }
 
@@ -225,7 +228,8 @@ impl Started {
         match self.complete(inside) {
             None => Ok(()),
             Some(outcome) => sent(&outcome?).map(drop),
-        }
+        }?;
+        self.kept.check()
     }
 
     /// Wait until it is complete; `None`: there was nothing to wait for.
@@ -343,7 +347,9 @@ unsafe fn complete_both(
         None => Ok(Status::NO_PROCESS),
         Some(outcome) => outcome.and_then(|outcome| received(&outcome)),
     };
-    delivered.and(status)
+    delivered
+        .and(status)
+        .and_then(|status| receiving.kept.check().map(|()| status))
 }
 
 /// Wait until everything that this process sent has left it: also buffered sends, and sends whose request was freed. A child made by

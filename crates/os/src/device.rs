@@ -6,7 +6,7 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::path::Path;
-use std::ptr::null_mut;
+use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 /// Where a driver of NVIDIA's is: its control device, or the one of a Windows host.
@@ -24,6 +24,8 @@ type PointerGetAttribute = unsafe extern "C" fn(*mut c_void, c_int, u64) -> c_in
 static WATCHED: AtomicBool = AtomicBool::new(false);
 /// A [`PointerGetAttribute`], once the library is there.
 static ASK: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+/// What `dlopen` answered, once the library is there.
+static LIBRARY: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 /// How many libraries had been loaded when the driver's was looked for, and not found.
 static LOADED: AtomicU64 = AtomicU64::new(u64::MAX);
 
@@ -41,6 +43,13 @@ pub fn watch() {
 #[inline(always)]
 pub fn is_watched() -> bool {
     WATCHED.load(Ordering::Relaxed)
+}
+
+/// The driver's library, for `dlsym`, if this process has loaded it. Without it, the cost is that of looking whether any library has been
+/// loaded since the last call.
+#[inline]
+pub fn library() -> Option<NonNull<c_void>> {
+    NonNull::new(LIBRARY.load(Ordering::Acquire)).or_else(look_for_library)
 }
 
 /// Is it memory of a device that the processor cannot read? No for managed memory, and as long as the process has not loaded
@@ -62,24 +71,26 @@ pub fn is_device_memory(address: *const c_void) -> bool {
 fn driver() -> Option<PointerGetAttribute> {
     let mut at = ASK.load(Ordering::Acquire);
     if at.is_null() {
-        let loaded = libraries_loaded();
-        if LOADED.load(Ordering::Relaxed) == loaded {
-            return None;
-        }
-        // SAFETY: it loads nothing; the library, if it is there, is kept from now on.
-        at = unsafe {
-            let library = libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
-            if library.is_null() {
-                null_mut()
-            } else {
-                libc::dlsym(library, c"cuPointerGetAttribute".as_ptr())
-            }
-        };
+        let library = library()?;
+        // SAFETY: the library is there, and kept.
+        at = unsafe { libc::dlsym(library.as_ptr(), c"cuPointerGetAttribute".as_ptr()) };
         ASK.store(at, Ordering::Release);
-        LOADED.store(loaded, Ordering::Relaxed);
     }
     // SAFETY: the driver's function of this name has this type; null is `None`.
     unsafe { std::mem::transmute::<*mut c_void, Option<PointerGetAttribute>>(at) }
+}
+
+#[cold]
+fn look_for_library() -> Option<NonNull<c_void>> {
+    let loaded = libraries_loaded();
+    if LOADED.load(Ordering::Relaxed) == loaded {
+        return None;
+    }
+    // SAFETY: it loads nothing; the library, if it is there, is kept from now on.
+    let library = unsafe { libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+    LIBRARY.store(library, Ordering::Release);
+    LOADED.store(loaded, Ordering::Relaxed);
+    NonNull::new(library)
 }
 
 /// How many libraries this process has ever loaded.

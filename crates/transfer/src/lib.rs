@@ -13,6 +13,7 @@
 pub mod attached;
 pub mod cma;
 pub mod copy;
+pub mod device;
 pub mod fault;
 pub mod helper;
 pub mod kmod;

@@ -192,6 +192,9 @@ impl ReadyToSend {
     const LINES_MASK: u32 = 63;
     const ORDER_MASK: u32 = 63;
 
+    /// A flag: the message is in memory of a device, and its export is beside the descriptor.
+    pub const ON_DEVICE: u32 = 1 << 27;
+
     /// The flags of a message that begins so many lines, less than 64, into a block with room for two to the power of `order` bytes.
     pub fn in_block(lines: u64, order: u32) -> u32 {
         Self::IN_BLOCK | (lines as u32 & Self::LINES_MASK) << Self::LINES | (order & Self::ORDER_MASK) << Self::ORDER
@@ -239,7 +242,8 @@ pub struct Finished {
 #[repr(C)]
 pub struct Help {
     pub send_op: u32,
-    pub zero: u32,
+    /// Not 0: the receiver's buffer is in memory of a device, and its export is beside the descriptor.
+    pub into_device: u32,
     /// As in the announcement.
     pub descriptor: u64,
     /// Where the receiver's buffer lies in its address space.

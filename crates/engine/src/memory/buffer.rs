@@ -31,6 +31,17 @@ pub trait Scattered: Sync {
 
     /// Would [`Self::with_layout`] tell?
     fn has_layout(&self) -> bool;
+
+    /// Are the bytes in memory of a device? Then the other end of [`Self::pack`] and [`Self::unpack`] may be memory of any kind.
+    fn is_on_device(&self) -> bool {
+        false
+    }
+
+    /// Where the bytes lie in a row in memory of a device, if they do. `sends`: they are read, and those that do not may have been packed
+    /// there.
+    fn device_row(&self, _sends: bool) -> Option<*mut u8> {
+        None
+    }
 }
 
 /// Where the bytes of an operation are. Two words, so that it travels in registers: written to memory and read back in
@@ -50,6 +61,8 @@ struct Pieces {
     unpack: unsafe fn(*const u8, Range<usize>, *const u8),
     with_layout: unsafe fn(*const u8, PieceVisitor<'_>) -> bool,
     has_layout: unsafe fn(*const u8) -> bool,
+    is_on_device: unsafe fn(*const u8) -> bool,
+    device_row: unsafe fn(*const u8, bool) -> Option<*mut u8>,
 }
 
 /// # Safety
@@ -80,12 +93,28 @@ unsafe fn has_layout<S: Scattered>(data: *const u8) -> bool {
     unsafe { (*data.cast::<S>()).has_layout() }
 }
 
+/// # Safety
+/// As for [`with_layout`].
+unsafe fn is_on_device<S: Scattered>(data: *const u8) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { (*data.cast::<S>()).is_on_device() }
+}
+
+/// # Safety
+/// As for [`with_layout`].
+unsafe fn device_row<S: Scattered>(data: *const u8, sends: bool) -> Option<*mut u8> {
+    // SAFETY: the caller's promise.
+    unsafe { (*data.cast::<S>()).device_row(sends) }
+}
+
 trait OfPieces: Scattered + Sized {
     const PIECES: &'static Pieces = &Pieces {
         pack: pack::<Self>,
         unpack: unpack::<Self>,
         with_layout: with_layout::<Self>,
         has_layout: has_layout::<Self>,
+        is_on_device: is_on_device::<Self>,
+        device_row: device_row::<Self>,
     };
 }
 
@@ -125,6 +154,20 @@ impl Buffer {
             None => Some(self.at),
             Some(_) => None,
         }
+    }
+
+    /// Is it in memory of a device?
+    pub fn is_on_device(self) -> bool {
+        // SAFETY: the operation is pending, so that what describes it is there.
+        self.pieces
+            .is_some_and(|pieces| unsafe { (pieces.is_on_device)(self.at) })
+    }
+
+    /// Where it begins, if it is a row in memory of a device; see [`Scattered::device_row`].
+    pub fn device_row(self, sends: bool) -> Option<*mut u8> {
+        // SAFETY: as above.
+        self.pieces
+            .and_then(|pieces| unsafe { (pieces.device_row)(self.at, sends) })
     }
 
     /// Can its bytes be copied where they lie, by a mechanism that takes layouts?
@@ -211,6 +254,11 @@ impl Buffer {
     pub unsafe fn take_from(self, source: Self, length: usize) {
         // SAFETY: the caller's promise; pieces lie within `length`.
         unsafe {
+            if source.is_on_device()
+                && let Some(to) = self.device_row(false)
+            {
+                return source.read(0, length, to);
+            }
             match (source.row(), self.row()) {
                 (Some(from), Some(to)) => std::ptr::copy(from, to, length),
                 (Some(from), None) => self.write(0, length, from),

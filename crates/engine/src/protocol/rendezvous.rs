@@ -123,7 +123,10 @@ impl Engine {
         let (far, near) = (record.address == 0, self.ops[op].buffer.row().is_none());
         self.ops[op].sample = (!far && !near).then(CostSample::begin);
         self.ops[op].began = (far != near).then(clock::now);
-        if expected == 0 || self.take_beside(op, record, expected) || self.take_from_block(op, record, expected) {
+        if expected > 0 && self.fetch_by_device(op, peer, record, expected) {
+            // The driver copies it, here or there.
+        } else if expected == 0 || self.take_beside(op, record, expected) || self.take_from_block(op, record, expected)
+        {
             self.fetched(op, peer, record, 0..0);
         } else if self.read_offer(op, peer, record, expected) {
             // The network tells when it is here.

@@ -1,5 +1,6 @@
 //! Sending: eager through the ring, announced beyond, or to ourselves.
 
+use isthmus_mem::Export;
 use isthmus_shm::Offset;
 
 use crate::channel::outbound::{Message, Queued};
@@ -133,8 +134,19 @@ impl Engine {
     /// Offer the message; the receiver fetches it, or asks for it through the ring. `block`: it lies in one.
     #[cold]
     pub(super) fn announce(&mut self, to: u32, message: Message, block: Option<InBlock>) -> Result<u32> {
+        self.announce_with(to, message, block, None)
+    }
+
+    /// As [`Self::announce`]; `export`: it is in memory of a device, and this is how others reach it.
+    pub(super) fn announce_with(
+        &mut self,
+        to: u32,
+        message: Message,
+        block: Option<InBlock>,
+        export: Option<Export>,
+    ) -> Result<u32> {
         let op = self.new_send(Stage::Offered, to, message)?;
-        match self.offer(op, message, block) {
+        match self.offer(op, message, block, export) {
             Ok(announcement) => self.outbound(to)?.push(announcement),
             Err(error) => {
                 self.ops.release(op);
@@ -146,13 +158,16 @@ impl Engine {
     }
 
     /// The announcement of the send `op`.
-    fn offer(&mut self, op: u32, message: Message, block: Option<InBlock>) -> Result<Queued> {
+    fn offer(&mut self, op: u32, message: Message, block: Option<InBlock>, export: Option<Export>) -> Result<Queued> {
         let descriptor = self.memory.arena.descriptor(self.segment, message.length as u64)?;
         self.descriptor(descriptor.0).expect("ours").offer();
         self.ops[op].descriptor = Some(descriptor);
         self.ops[op].stage = Stage::Offered;
         counters::RENDEZVOUS_SENT.add(1);
-        let flags = self.put_beside(descriptor, self.ops[op].to, message);
+        let flags = match export {
+            None => self.put_beside(descriptor, self.ops[op].to, message),
+            Some(export) => self.put_export(descriptor, export),
+        };
         let key = self.expose(self.ops[op].to, descriptor.0, message.buffer, message.length);
         let flags = flags | key.map_or(0, |_| ReadyToSend::READABLE);
         let flags = flags | block.map_or(0, |block| ReadyToSend::in_block(block.lines, block.order));
@@ -194,7 +209,7 @@ impl Engine {
             .outbound_mut(peer)
             .and_then(|outbound| outbound.first_unbegun());
         let Some((op, message)) = first else { return false };
-        let Ok(announcement) = self.offer(op, message, None) else {
+        let Ok(announcement) = self.offer(op, message, None, None) else {
             return false;
         };
         if let Some(outbound) = self.channels.outbound_mut(peer) {

@@ -56,6 +56,14 @@ pub(crate) struct Pull {
 }
 
 impl Pull {
+    /// Of a message that its sender alone copies, as one chunk.
+    pub fn by_sender(path: DataPath, op: u32, peer: u32, record: ReadyToSend, expected: u64) -> Self {
+        Self {
+            chunk: expected,
+            ..Self::begin(None, path, (op, peer), record, expected)
+        }
+    }
+
     /// Of the first `expected` bytes of a message into the receive `op`, by the receiver alone.
     fn begin(
         access: Option<Access>,
@@ -170,7 +178,7 @@ impl Engine {
         descriptor.share(expected.div_ceil(chunk) as u32);
         let help = Help {
             send_op: record.send_op,
-            zero: 0,
+            into_device: 0,
             descriptor: record.descriptor,
             address: buffer.expose_provenance() as u64,
             shared_address: heap::shared_address_of(buffer, expected).map_or(0, |shared_address| shared_address.0),
@@ -329,6 +337,9 @@ impl Engine {
             return;
         }
         self.answered(op);
+        if help.into_device != 0 {
+            return self.push_into_device(op, peer, help);
+        }
         let access = self.push_access(peer, help.address, help.shared_address, help.length);
         let Some(access) = access.filter(|_| buffer.has_layout()) else {
             // It may wait for that.
@@ -370,7 +381,7 @@ impl Engine {
                 at += 1;
             } else {
                 self.transfers.pushes.swap_remove(at);
-                self.pushed(push);
+                self.pushed(push.op, push.descriptor);
                 // It may sleep until our last claim has retired.
                 self.channels.order();
                 self.channels.wake(push.peer);
@@ -380,14 +391,12 @@ impl Engine {
     }
 
     /// We push no more. If the whole message has gone that way, the receiver has nothing to tell us that we wait for.
-    fn pushed(&mut self, push: Push) {
-        let settled = self
-            .descriptor(push.descriptor)
-            .and_then(|descriptor| descriptor.settled());
+    pub(crate) fn pushed(&mut self, op: u32, descriptor: u64) {
+        let settled = self.descriptor(descriptor).and_then(|descriptor| descriptor.settled());
         if settled == Some(0) {
             // The descriptor comes back with the receiver's `Finished`.
-            self.transfers.withdrawn.extend(self.ops[push.op].descriptor.take());
-            self.ops.complete_as_is(push.op);
+            self.transfers.withdrawn.extend(self.ops[op].descriptor.take());
+            self.ops.complete_as_is(op);
         }
     }
 

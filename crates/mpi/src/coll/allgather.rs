@@ -31,8 +31,8 @@ forms! {
         comm: &'static Comm,
     ) {
         let call = F::begin(comm, "Allgather")?;
-        let one = arguments::buffer("recvbuf", recvbuf, recvcount, recvtype.resolve_for(recvcount, "recvtype")?)?;
-        let own = own(sendbuf, sendcount, sendtype, recvbuf, comm)?;
+        let one = arguments::blocks_in_a_row(&call, "recvbuf", recvbuf, recvcount, call.link().remote_size(), recvtype.resolve_for(recvcount, "recvtype")?)?;
+        let own = own(&call, sendbuf, sendcount, sendtype, recvbuf, comm)?;
         call.compare(|terms| state(terms, call.link(), own, |rank| one.nth(rank)))?;
         keep(&call, own, one);
         // SAFETY: the caller's promise.
@@ -58,8 +58,8 @@ forms! {
         let call = F::begin(comm, "Allgatherv")?;
         // SAFETY: they are used for this call only.
         let (recvcounts, displs) = unsafe { (call.keep_counts(recvcounts), call.keep_counts(displs)) };
-        let blocks = arguments::blocks("recvbuf", recvbuf, recvcounts, displs, recvtype, comm)?;
-        let own = own(sendbuf, sendcount, sendtype, recvbuf, comm)?;
+        let blocks = arguments::blocks(&call, "recvbuf", recvbuf, recvcounts, displs, recvtype, comm)?;
+        let own = own(&call, sendbuf, sendcount, sendtype, recvbuf, comm)?;
         call.compare(|terms| state(terms, call.link(), own, |rank| blocks.at(rank)))?;
         keep(&call, own, blocks.at(0));
         // SAFETY: the caller's promise.
@@ -69,6 +69,7 @@ forms! {
 
 /// What the calling rank contributes; nothing with `MPI_IN_PLACE`, where it already lies in its place.
 fn own(
+    call: &impl Form,
     sendbuf: *const c_void,
     sendcount: i64,
     sendtype: Handle<Datatype>,
@@ -79,6 +80,7 @@ fn own(
         return Ok(None);
     }
     let own = arguments::buffer(
+        call,
         "sendbuf",
         sendbuf,
         sendcount,

@@ -32,16 +32,16 @@ forms! {
         } else {
             sendbuf
         };
-        arguments::buffer("sendbuf", input, count, datatype)?;
-        arguments::buffer("recvbuf", recvbuf, count, datatype)?;
         arguments::distinct(sendbuf, recvbuf, count > 0)?;
+        let input = arguments::buffer(&call, "sendbuf", input, count, datatype)?.address;
+        let output = arguments::buffer(&call, "recvbuf", recvbuf, count, datatype)?.address;
         call.compare(|terms| {
-            let contributed = operand.elements(input.cast(), count);
-            let result = operand.elements(recvbuf.cast(), count);
+            let contributed = operand.elements(input, count);
+            let result = operand.elements(output, count);
             terms.op(op).all(contributed).reads(contributed).writes(result);
         })?;
         call.keep(datatype);
-                // SAFETY: the caller's promise.
-        run!(call, run, run_later, (&operand, input.cast(), recvbuf.cast(), count))
+        // SAFETY: the caller's promise.
+        run!(call, run, run_later, (&operand, input, output, count))
     }
 }

@@ -30,7 +30,7 @@ forms! {
         comm: &'static Comm,
     ) {
         let call = F::begin(comm, "Alltoall")?;
-        let recvs = arguments::buffer("recvbuf", recvbuf, recvcount, recvtype.resolve_for(recvcount, "recvtype")?)?;
+        let recvs = arguments::blocks_in_a_row(&call, "recvbuf", recvbuf, recvcount, call.link().remote_size(), recvtype.resolve_for(recvcount, "recvtype")?)?;
         call.keep(recvs.datatype);
         let to = move |rank: usize| recvs.nth(rank);
         if arguments::in_place(sendbuf, comm)? {
@@ -38,7 +38,7 @@ forms! {
             // SAFETY: the caller's promise.
             return run!(call, run_in_place, run_in_place_later, (to, true));
         }
-        let sends = arguments::buffer("sendbuf", sendbuf, sendcount, sendtype.resolve_for(sendcount, "sendtype")?)?;
+        let sends = arguments::blocks_in_a_row(&call, "sendbuf", sendbuf, sendcount, call.link().remote_size(), sendtype.resolve_for(sendcount, "sendtype")?)?;
         arguments::distinct(sendbuf, recvbuf, sendcount > 0 && recvcount > 0)?;
         call.keep(sends.datatype);
         let from = move |rank: usize| sends.nth(rank);
@@ -68,7 +68,7 @@ forms! {
         // SAFETY: they are used for this call only.
         let [sendcounts, sdispls, recvcounts, rdispls] =
             [sendcounts, sdispls, recvcounts, rdispls].map(|counts| unsafe { call.keep_counts(counts) });
-        let recvs = arguments::blocks("recvbuf", recvbuf, recvcounts, rdispls, recvtype, comm)?;
+        let recvs = arguments::blocks(&call, "recvbuf", recvbuf, recvcounts, rdispls, recvtype, comm)?;
         call.keep(recvs.at(0).datatype);
         let hold_data = recvs.hold_data();
         let to = move |rank: usize| recvs.at(rank);
@@ -77,7 +77,7 @@ forms! {
             // SAFETY: the caller's promise.
             return run!(call, run_in_place, run_in_place_later, (to, false));
         }
-        let sends = arguments::blocks("sendbuf", sendbuf, sendcounts, sdispls, sendtype, comm)?;
+        let sends = arguments::blocks(&call, "sendbuf", sendbuf, sendcounts, sdispls, sendtype, comm)?;
         arguments::distinct(sendbuf, recvbuf, sends.hold_data() && hold_data)?;
         call.keep(sends.at(0).datatype);
         let from = move |rank: usize| sends.at(rank);
@@ -104,7 +104,7 @@ forms! {
         comm: &'static Comm,
     ) {
         let call = F::begin(comm, "Alltoallw")?;
-        let recvs = arguments::typed_blocks("recvbuf", recvbuf, recvcounts, rdispls, recvtypes, comm)?;
+        let recvs = arguments::typed_blocks(&call, "recvbuf", recvbuf, recvcounts, rdispls, recvtypes, comm)?;
         let hold_data = |blocks: &[Elements<'_>]| blocks.iter().any(|block| block.bytes() > 0);
         let receives_data = hold_data(&recvs);
         for block in &recvs {
@@ -116,7 +116,7 @@ forms! {
             // SAFETY: the caller's promise.
             return run!(call, run_in_place, run_in_place_later, (to, false));
         }
-        let sends = arguments::typed_blocks("sendbuf", sendbuf, sendcounts, sdispls, sendtypes, comm)?;
+        let sends = arguments::typed_blocks(&call, "sendbuf", sendbuf, sendcounts, sdispls, sendtypes, comm)?;
         arguments::distinct(sendbuf, recvbuf, hold_data(&sends) && receives_data)?;
         for block in &sends {
             call.keep(block.datatype);

@@ -4,11 +4,14 @@ use std::ffi::c_void;
 
 use isthmus_collective::Root;
 use isthmus_collective::elements::Elements;
+use isthmus_mem::Kind;
 
+use super::form::Form;
 use crate::comm::Comm;
 use crate::constants::{IN_PLACE, PROC_NULL, ROOT};
 use crate::counts::Counts;
 use crate::datatype::Datatype;
+use crate::device::Use;
 use crate::error::Result;
 use crate::fail;
 use crate::handle::Handle;
@@ -36,13 +39,50 @@ pub(super) fn intra(comm: &Comm) -> Result<()> {
     Ok(())
 }
 
-/// A buffer of `count` elements.
+/// A buffer of `count` elements, or what stands for it where it is memory of a device.
+#[inline]
 pub(super) fn buffer<'a>(
+    call: &impl Form,
     name: &str,
     buffer: *const c_void,
     count: i64,
     datatype: &'a Datatype,
 ) -> Result<Elements<'a>> {
+    blocks_in_a_row(call, name, buffer, count, 1, datatype)
+}
+
+/// As [`buffer`], the first of so many blocks of as many elements each.
+#[inline]
+pub(super) fn blocks_in_a_row<'a>(
+    call: &impl Form,
+    name: &str,
+    buffer: *const c_void,
+    count: i64,
+    blocks: usize,
+    datatype: &'a Datatype,
+) -> Result<Elements<'a>> {
+    let (elements, kind) = check_buffer(name, buffer, count, datatype)?;
+    match kind.is_device() {
+        false => Ok(elements),
+        true => mirrored(call, name, elements, blocks),
+    }
+}
+
+/// What stands for blocks in memory of a device: of what the standard calls `sendbuf` nothing is written.
+#[cold]
+fn mirrored<'a>(call: &impl Form, name: &str, elements: Elements<'a>, blocks: usize) -> Result<Elements<'a>> {
+    let does = if name == "sendbuf" { Use::Reads } else { Use::Writes };
+    let all = elements.count.saturating_mul(blocks as i64);
+    let address = call.mirror(elements.address, all, elements.datatype, does)?;
+    Ok(Elements { address, ..elements })
+}
+
+fn check_buffer<'a>(
+    name: &str,
+    buffer: *const c_void,
+    count: i64,
+    datatype: &'a Datatype,
+) -> Result<(Elements<'a>, Kind)> {
     if count < 0 {
         return Err(fail!(Count, "count={count} of {name} is negative"));
     }
@@ -50,8 +90,9 @@ pub(super) fn buffer<'a>(
     if is_in_place(buffer) {
         return Err(fail!(Buffer, "{name} is MPI_IN_PLACE, which it may not be here"));
     }
-    datatype.check_buffer(name, buffer, count)?;
-    Elements::new(buffer, count, datatype).checked()
+    let kind = datatype.check_buffer(name, buffer, count)?;
+    let elements = Elements::new(buffer, count, datatype).checked()?;
+    Ok((elements, kind))
 }
 
 /// One block of elements per rank (of the other group, if there is one), with a count and a displacement in extents for each.
@@ -59,11 +100,16 @@ pub(super) struct Blocks<'a> {
     all: Elements<'a>,
     counts: Counts<'a>,
     displacements: Counts<'a>,
+    /// In memory of a device: what stands for each of them.
+    mirrored: Option<Vec<Elements<'a>>>,
 }
 
 impl<'a> Blocks<'a> {
     /// The block for a rank.
     pub fn at(&self, rank: usize) -> Elements<'a> {
+        if let Some(mirrored) = &self.mirrored {
+            return mirrored[rank];
+        }
         self.all.at(self.displacements.get(rank), self.counts.get(rank))
     }
 
@@ -75,6 +121,7 @@ impl<'a> Blocks<'a> {
 
 /// Blocks in a buffer.
 pub(super) fn blocks<'a>(
+    call: &impl Form,
     name: &str,
     address: *const c_void,
     counts: Counts<'a>,
@@ -85,15 +132,42 @@ pub(super) fn blocks<'a>(
     for_every_rank(name, counts, displacements, comm)?;
     let largest = counts.iter().max().unwrap_or(0);
     let datatype = datatype.resolve_for(largest, "datatype")?;
+    used_blocks(call, name, (address, largest), counts, displacements, datatype, |_| {
+        true
+    })
+}
+
+/// As [`blocks`], of at most `largest` elements each, of which those are looked at that `is_used` names.
+pub(super) fn used_blocks<'a>(
+    call: &impl Form,
+    name: &str,
+    (address, largest): (*const c_void, i64),
+    counts: Counts<'a>,
+    displacements: Counts<'a>,
+    datatype: &'a Datatype,
+    is_used: impl Fn(usize) -> bool,
+) -> Result<Blocks<'a>> {
+    let (all, kind) = check_buffer(name, address, largest, datatype)?;
+    let block = |rank| match is_used(rank) {
+        true => all.at(displacements.get(rank), counts.get(rank)),
+        false => all.at(0, 0),
+    };
+    let mirror = |rank| mirrored(call, name, block(rank), 1);
+    let mirrored = match kind.is_device() {
+        false => None,
+        true => Some((0..counts.len()).map(mirror).collect::<Result<_>>()?),
+    };
     Ok(Blocks {
-        all: buffer(name, address, largest, datatype)?,
+        all,
         counts,
         displacements,
+        mirrored,
     })
 }
 
 /// Blocks of a datatype each, with displacements in bytes.
 pub(super) fn typed_blocks(
+    call: &impl Form,
     name: &str,
     address: *const c_void,
     counts: Counts<'_>,
@@ -108,7 +182,7 @@ pub(super) fn typed_blocks(
     let block = |(rank, datatype): (usize, &Handle<Datatype>)| {
         let place = address.wrapping_byte_offset(displacements.get(rank) as isize);
         let count = counts.get(rank);
-        buffer(name, place, count, datatype.resolve_for(count, "datatype")?)
+        buffer(call, name, place, count, datatype.resolve_for(count, "datatype")?)
     };
     datatypes
         .iter()
@@ -169,15 +243,18 @@ mod tests {
 
     #[test]
     fn counts_without_elements_are_checked() {
-        let code = |result: Result<Elements<'_>>| result.map(drop).unwrap_err().code();
+        let code = |result: Result<(Elements<'_>, Kind)>| result.map(drop).unwrap_err().code();
         let int = Handle::<Datatype>::from_raw(0x209).resolve("datatype").unwrap();
         let value = 5i32;
         let good = (&raw const value).cast();
-        assert!(buffer("buf", good, 1, int).is_ok());
-        assert_eq!(code(buffer("buf", good, -1, int)), Class::Count as i32);
-        assert_eq!(code(buffer("buf", good, i64::MAX, int)), Class::Count as i32);
-        assert_eq!(code(buffer("buf", std::ptr::null(), 1, int)), Class::Buffer as i32);
-        assert_eq!(code(buffer("buf", IN_PLACE, 1, int)), Class::Buffer as i32);
+        assert!(check_buffer("buf", good, 1, int).is_ok());
+        assert_eq!(code(check_buffer("buf", good, -1, int)), Class::Count as i32);
+        assert_eq!(code(check_buffer("buf", good, i64::MAX, int)), Class::Count as i32);
+        assert_eq!(
+            code(check_buffer("buf", std::ptr::null(), 1, int)),
+            Class::Buffer as i32
+        );
+        assert_eq!(code(check_buffer("buf", IN_PLACE, 1, int)), Class::Buffer as i32);
         assert!(distinct(good, good, true).is_err());
         assert!(distinct(good, good, false).is_ok());
         assert!(not_negative("buf", Counts::Int(&[1, -1])).is_err());

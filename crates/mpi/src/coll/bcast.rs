@@ -29,7 +29,7 @@ forms! {
             call.compare(|terms| { terms.root(root); })?;
             return call.run(|_| Ok(()));
         }
-        let elements = arguments::buffer("buffer", buffer, count, datatype.resolve_for(count, "datatype")?)?;
+        let elements = arguments::buffer(&call, "buffer", buffer, count, datatype.resolve_for(count, "datatype")?)?;
         call.compare(|terms| {
             let terms = terms.root(root).all(elements);
             match root.is_me(call.link().rank()) {

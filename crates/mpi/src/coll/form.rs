@@ -3,7 +3,8 @@
 //! One text checks the arguments, selects and runs the algorithm for all of them: it begins with [`Form::begin`], states what
 //! it was given ([`Form::compare`]), and ends with [`run!`].
 
-use std::cell::RefCell;
+use std::cell::{Cell, OnceCell, RefCell};
+use std::sync::{Arc, Mutex};
 
 use isthmus_collective::{Call, Kept, Lane, Launching, Link, Recorder, Turn, begin_immediate};
 use isthmus_datatype::Type;
@@ -13,6 +14,7 @@ use super::check::{self, Asking, Terms, When};
 use super::tasks;
 use crate::comm::Comm;
 use crate::counts::Counts;
+use crate::device::{Mirrors, Use};
 use crate::error::Result;
 use crate::fail;
 use crate::handle::Handle;
@@ -35,6 +37,9 @@ pub(super) trait Form: Sized {
 
     /// What the algorithm sees.
     fn link(&self) -> &Self::Link;
+
+    /// What stands for `count` elements at `buffer` in memory of a device, for the time of the call: its algorithm works on host memory.
+    fn mirror(&self, buffer: *mut u8, count: i64, datatype: &Type, does: Use) -> Result<*mut u8>;
 
     /// The algorithm works on elements of this type, whose handle may be freed before it ends.
     #[inline]
@@ -91,7 +96,34 @@ pub(super) use run;
 /// Done when it returns.
 pub(super) struct Blocking {
     call: Call<'static>,
+    aside: OnceCell<Box<Aside>>,
+}
+
+/// What few calls have.
+#[derive(Default)]
+struct Aside {
     asking: Option<Box<Asking>>,
+    mirrored: Mirrored,
+}
+
+/// What stands for buffers of a call that are in memory of a device, if any are.
+#[derive(Default)]
+struct Mirrored(Cell<Option<Box<Mirrors>>>);
+
+impl Mirrored {
+    #[cold]
+    fn add(&self, buffer: *mut u8, count: i64, datatype: &Type, does: Use) -> Result<*mut u8> {
+        let mut mirrors = self.0.take().unwrap_or_default();
+        let address = mirrors.add(buffer, count, datatype, does);
+        self.0.set(Some(mirrors));
+        address
+    }
+
+    /// What a request keeps.
+    fn into_shared(self) -> Option<tasks::SharedMirrors> {
+        let mirrors = self.0.into_inner()?;
+        Some(Arc::new(Mutex::new(*mirrors)))
+    }
 }
 
 /// It is handed about by value: up to so many bytes that is a few instructions, beyond them a call of `memcpy`, which reads what was written
@@ -105,15 +137,30 @@ impl Form for Blocking {
     #[inline(always)] // As for `Call::new`.
     fn begin(comm: &'static Comm, name: &str) -> Result<Self> {
         let asking = check::begin(comm, || format!("MPI_{name}"), When::Now)?;
+        let aside = match asking {
+            None => OnceCell::new(),
+            Some(_) => OnceCell::from(Box::new(Aside {
+                asking,
+                ..Aside::default()
+            })),
+        };
         Ok(Self {
             call: Call::new(comm.team())?,
-            asking,
+            aside,
         })
+    }
+
+    fn mirror(&self, buffer: *mut u8, count: i64, datatype: &Type, does: Use) -> Result<*mut u8> {
+        let aside = self.aside.get_or_init(Box::default);
+        aside.mirrored.add(buffer, count, datatype, does)
     }
 
     #[inline]
     fn compare(&self, state: impl FnOnce(&mut Terms)) -> Result<()> {
-        compare(self.asking.as_deref(), state)
+        match self.aside.get() {
+            None => Ok(()),
+            Some(aside) => compare(aside.asking.as_deref(), state),
+        }
     }
 
     #[inline]
@@ -123,8 +170,20 @@ impl Form for Blocking {
 
     #[inline(always)] // As for `Call::new`.
     fn run(self, algorithm: impl FnOnce(&Self::Link) -> Result<()>) -> Result<()> {
+        if let Some(mirrors) = self.aside.get().and_then(|aside| aside.mirrored.0.take()) {
+            return self.run_mirrored(*mirrors, algorithm);
+        }
         let result = algorithm(&self.call);
         self.call.finish(result)
+    }
+}
+
+impl Blocking {
+    #[cold]
+    fn run_mirrored(self, mut mirrors: Mirrors, algorithm: impl FnOnce(&Call<'static>) -> Result<()>) -> Result<()> {
+        let result = mirrors.load().and_then(|()| algorithm(&self.call));
+        let finished = self.call.finish(result);
+        mirrors.stored(finished)
     }
 }
 
@@ -145,6 +204,7 @@ pub(super) struct Immediate {
     turn: Option<Turn>,
     kept: RefCell<Kept>,
     launching: Launching<'static>,
+    mirrored: Mirrored,
 }
 
 impl Form for Immediate {
@@ -166,7 +226,12 @@ impl Form for Immediate {
             turn,
             kept: RefCell::default(),
             recorder: Recorder::new(comm.team()),
+            mirrored: Mirrored::default(),
         })
+    }
+
+    fn mirror(&self, buffer: *mut u8, count: i64, datatype: &Type, does: Use) -> Result<*mut u8> {
+        self.mirrored.add(buffer, count, datatype, does)
     }
 
     fn compare(&self, state: impl FnOnce(&mut Terms)) -> Result<()> {
@@ -193,11 +258,13 @@ impl Form for Immediate {
     fn run(self, algorithm: impl FnOnce(&Self::Link) -> Result<()>) -> Result<Handle<Request>> {
         let lane = self.lane;
         self.launching.launched();
+        let mirrors = self.mirrored.into_shared();
         let launch = || {
+            tasks::load(mirrors.as_ref())?;
             algorithm(&self.recorder)?;
             let buffers = self.asking.as_ref().map(|asking| asking.take_buffers());
             let before = self.asking.map(|asking| asking.into_running());
-            let request = tasks::launch(self.comm, self.recorder.finish(), lane.tag, before)?;
+            let request = tasks::launch(self.comm, self.recorder.finish(), lane.tag, before, mirrors)?;
             if let Some(buffers) = buffers {
                 ledger::hold_for_collective(request, buffers, true);
             }
@@ -218,9 +285,13 @@ impl Form for Immediate {
         let turn = self
             .turn
             .ok_or_else(|| fail!(Intern, "a call without a turn was to go on later"))?;
-        let task = begin_immediate(turn, self.lane.tag, self.kept.into_inner(), algorithm);
-        let request = tasks::launch_task(self.comm, task);
-        request.inspect_err(|_| self.lane.fail(&mut enter()))
+        let mirrors = self.mirrored.into_shared();
+        let launch = || {
+            tasks::load(mirrors.as_ref())?;
+            let task = begin_immediate(turn, self.lane.tag, self.kept.into_inner(), algorithm);
+            tasks::launch_task(self.comm, task, mirrors)
+        };
+        launch().inspect_err(|_| self.lane.fail(&mut enter()))
     }
 }
 
@@ -232,6 +303,7 @@ pub(super) struct Persistent {
     lane: Lane<'static>,
     asking: Option<Box<Asking>>,
     launching: Launching<'static>,
+    mirrored: Mirrored,
 }
 
 impl Form for Persistent {
@@ -247,7 +319,12 @@ impl Form for Persistent {
             comm,
             lane,
             launching: Launching::new(lane),
+            mirrored: Mirrored::default(),
         })
+    }
+
+    fn mirror(&self, buffer: *mut u8, count: i64, datatype: &Type, does: Use) -> Result<*mut u8> {
+        self.mirrored.add(buffer, count, datatype, does)
     }
 
     fn compare(&self, state: impl FnOnce(&mut Terms)) -> Result<()> {
@@ -261,9 +338,10 @@ impl Form for Persistent {
     fn run(self, algorithm: impl FnOnce(&Self::Link) -> Result<()>) -> Result<Handle<Request>> {
         let lane = self.lane;
         self.launching.launched();
+        let mirrors = self.mirrored.into_shared();
         let prepare = || {
             algorithm(&self.recorder)?;
-            let request = tasks::prepare(self.comm, *self.recorder.finish(), lane.tag)?;
+            let request = tasks::prepare(self.comm, *self.recorder.finish(), lane.tag, mirrors)?;
             if let Some(asking) = &self.asking {
                 ledger::hold_for_collective(request, asking.take_buffers(), false);
             }

@@ -31,10 +31,10 @@ forms! {
     ) {
         let call = F::begin(comm, "Gather")?;
         let root = arguments::root(root, comm)?;
-        let own = own(("sendbuf", "sendtype"), (sendbuf, sendcount, sendtype), root, comm)?;
+        let own = own(&call, ("sendbuf", "sendtype"), (sendbuf, sendcount, sendtype), root, comm)?;
         let mut all = None;
         if root.is_me(call.link().rank()) {
-            let one = arguments::buffer("recvbuf", recvbuf, recvcount, recvtype.resolve_for(recvcount, "recvtype")?)?;
+            let one = arguments::blocks_in_a_row(&call, "recvbuf", recvbuf, recvcount, call.link().remote_size(), recvtype.resolve_for(recvcount, "recvtype")?)?;
             arguments::distinct(sendbuf, recvbuf, one.count > 0 && own.is_some_and(|own| own.count > 0))?;
             all = Some(one);
         }
@@ -66,10 +66,10 @@ forms! {
         // SAFETY: they are used for this call only.
         let (recvcounts, displs) = unsafe { (call.keep_counts(recvcounts), call.keep_counts(displs)) };
         let root = arguments::root(root, comm)?;
-        let own = own(("sendbuf", "sendtype"), (sendbuf, sendcount, sendtype), root, comm)?;
+        let own = own(&call, ("sendbuf", "sendtype"), (sendbuf, sendcount, sendtype), root, comm)?;
         let mut all = None;
         if root.is_me(call.link().rank()) {
-            let blocks = arguments::blocks("recvbuf", recvbuf, recvcounts, displs, recvtype, comm)?;
+            let blocks = arguments::blocks(&call, "recvbuf", recvbuf, recvcounts, displs, recvtype, comm)?;
             arguments::distinct(sendbuf, recvbuf, own.is_some_and(|own| own.count > 0))?;
             all = Some(blocks);
         }

@@ -11,8 +11,9 @@ use std::ffi::c_void;
 
 use isthmus_twice::twice;
 
-use super::arguments;
+use super::arguments::{self, Blocks};
 use super::check::Terms;
+use super::form::Form;
 use crate::constants::PROC_NULL;
 use crate::counts::Counts;
 use crate::datatype::{Datatype, Type};
@@ -104,42 +105,47 @@ fn has_process(neighbor: i32) -> bool {
     neighbor != PROC_NULL
 }
 
-/// A buffer of a block of `count` elements for each neighbor; the first of them. Without neighbors it may be anything.
+/// A buffer of so many blocks of `count` elements for these neighbors; the first of them. Without neighbors it may be anything.
 fn equal_blocks(
+    call: &impl Form,
     name: &str,
     buffer: *const c_void,
     count: i64,
     datatype: Handle<Datatype>,
     neighbors: &[i32],
+    blocks: usize,
 ) -> Result<Elements<'static>> {
     let is_used = count < 0 || neighbors.iter().copied().any(has_process);
     let count = if is_used { count } else { 0 };
-    arguments::buffer(name, buffer, count, datatype.resolve_for(count, "datatype")?)
+    let datatype = datatype.resolve_for(count, "datatype")?;
+    arguments::blocks_in_a_row(call, name, buffer, count, blocks, datatype)
 }
 
 /// A buffer of blocks with a count and a displacement in extents for each: of which type, and which elements.
 fn blocks<'a>(
+    call: &impl Form,
     name: &str,
     buffer: *const c_void,
     counts: Counts<'a>,
     displacements: Counts<'a>,
     datatype: Handle<Datatype>,
     neighbors: &[i32],
-) -> Result<(&'static Type, impl Fn(usize) -> Elements<'static> + use<'a>)> {
+) -> Result<(&'static Type, Blocks<'a>)> {
     check_counts(name, counts)?;
     let used = counts
         .iter()
         .zip(neighbors)
         .filter(|(_, neighbor)| has_process(**neighbor));
     let largest = used.map(|(count, _)| count).max().unwrap_or(0);
-    let all = arguments::buffer(name, buffer, largest, datatype.resolve_for(largest, "datatype")?)?;
-    Ok((all.datatype, move |block| {
-        all.at(displacements.get(block), counts.get(block))
-    }))
+    let datatype = datatype.resolve_for(largest, "datatype")?;
+    let is_used = |block: usize| has_process(neighbors[block]);
+    let blocks = arguments::used_blocks(call, name, (buffer, largest), counts, displacements, datatype, is_used)?;
+    Ok((datatype, blocks))
 }
 
 /// Blocks of a datatype each, with displacements in bytes.
 fn typed_blocks(
+    call: &impl Form,
     name: &str,
     buffer: *const c_void,
     counts: Counts<'_>,
@@ -151,7 +157,7 @@ fn typed_blocks(
     let block = |(i, datatype): (usize, &Handle<Datatype>)| {
         let place = buffer.wrapping_byte_offset(displacements.get(i) as isize);
         let count = if has_process(neighbors[i]) { counts.get(i) } else { 0 };
-        arguments::buffer(name, place, count, datatype.resolve_for(count, "datatype")?)
+        arguments::buffer(call, name, place, count, datatype.resolve_for(count, "datatype")?)
     };
     datatypes.iter().enumerate().map(block).collect()
 }

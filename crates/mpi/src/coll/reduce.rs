@@ -40,8 +40,9 @@ forms! {
         let operand = operand::of(datatype, count, op)?;
         let gives = root != Root::Here;
         let gets = root.is_me(call.link().rank());
-        let input = if gives && gets && is_in_place(sendbuf) {
-            recvbuf
+        let mut output = recvbuf.cast();
+        let mut input = if gives && gets && is_in_place(sendbuf) {
+            recvbuf.cast_const()
         } else {
             sendbuf
         };
@@ -49,10 +50,10 @@ forms! {
             if is_in_place(input) {
                 return Err(fail!(Buffer, "MPI_IN_PLACE is for sendbuf at the root alone, which has an own part"));
             }
-            arguments::buffer("sendbuf", input, count, datatype)?;
+            input = arguments::buffer(&call, "sendbuf", input, count, datatype)?.address.cast();
         }
         if gets {
-            arguments::buffer("recvbuf", recvbuf, count, datatype)?;
+            output = arguments::buffer(&call, "recvbuf", recvbuf, count, datatype)?.address;
             arguments::distinct(sendbuf, recvbuf, gives && count > 0)?;
         }
         call.compare(|terms| {
@@ -61,11 +62,11 @@ forms! {
                 terms.reads(operand.elements(input.cast(), count));
             }
             if gets {
-                terms.writes(operand.elements(recvbuf.cast(), count));
+                terms.writes(operand.elements(output, count));
             }
         })?;
         call.keep(datatype);
-        let (input, output) = (input.cast(), recvbuf.cast());
+        let input = input.cast();
         // SAFETY: the caller's promise.
         run!(call, run_at, run_at_later, (&operand, input, output, count, root))
     }

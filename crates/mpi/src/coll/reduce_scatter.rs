@@ -80,12 +80,13 @@ unsafe fn either<F: Form>(
     } else {
         sendbuf
     };
-    arguments::buffer("sendbuf", input, total, datatype)?;
-    arguments::buffer("recvbuf", recvbuf, counts[call.link().rank()], datatype)?;
+    let own = counts[call.link().rank()];
+    let input = arguments::buffer(&call, "sendbuf", input, total, datatype)?.address;
+    let output = arguments::buffer(&call, "recvbuf", recvbuf, own, datatype)?.address;
     arguments::distinct(sendbuf, recvbuf, total > 0)?;
     call.compare(|terms| {
-        let contributed = operand.elements(input.cast(), total);
-        let result = operand.elements(recvbuf.cast(), counts[call.link().rank()]);
+        let contributed = operand.elements(input, total);
+        let result = operand.elements(output, own);
         terms
             .op(op)
             .all(contributed)
@@ -95,5 +96,5 @@ unsafe fn either<F: Form>(
     })?;
     call.keep(datatype);
     // SAFETY: the caller's promise.
-    run!(call, run, run_later, (&operand, input.cast(), recvbuf.cast(), &counts))
+    run!(call, run, run_later, (&operand, input, output, &counts))
 }

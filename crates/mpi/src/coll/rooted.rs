@@ -16,6 +16,7 @@ use crate::handle::Handle;
 /// The calling rank's block, of the buffer and the datatype of these names: none at the root with `MPI_IN_PLACE`, where it lies among all blocks, and
 /// none in the root's group of an intercommunicator.
 pub(super) fn own(
+    call: &impl Form,
     (name, type_name): (&str, &str),
     (buffer, count, datatype): (*const c_void, i64, Handle<Datatype>),
     root: Root,
@@ -26,7 +27,7 @@ pub(super) fn own(
         Root::Rank(_) if is_in_place(buffer) && root.is_me(comm.rank() as usize) => return Ok(None),
         _ => {}
     }
-    arguments::buffer(name, buffer, count, datatype.resolve_for(count, type_name)?).map(Some)
+    arguments::buffer(call, name, buffer, count, datatype.resolve_for(count, type_name)?).map(Some)
 }
 
 /// Types that blocks are of.

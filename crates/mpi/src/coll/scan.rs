@@ -66,20 +66,20 @@ unsafe fn either<F: Form>(
     let call = F::begin(comm, name)?;
     let operand = operand::of(datatype, count, op)?;
     let input = if is_in_place(sendbuf) { recvbuf } else { sendbuf };
-    arguments::buffer("sendbuf", input, count, datatype)?;
+    let input = arguments::buffer(&call, "sendbuf", input, count, datatype)?.address;
+    let mut output = recvbuf.cast();
     if inclusive || call.link().rank() > 0 {
-        arguments::buffer("recvbuf", recvbuf, count, datatype)?;
+        output = arguments::buffer(&call, "recvbuf", recvbuf, count, datatype)?.address;
     }
     arguments::distinct(sendbuf, recvbuf, count > 0)?;
     call.compare(|terms| {
-        let contributed = operand.elements(input.cast(), count);
+        let contributed = operand.elements(input, count);
         terms.op(op).all(contributed).reads(contributed);
         if inclusive || call.link().rank() > 0 {
-            terms.writes(operand.elements(recvbuf.cast(), count));
+            terms.writes(operand.elements(output, count));
         }
     })?;
     call.keep(datatype);
-    let (input, output) = (input.cast(), recvbuf.cast());
     // SAFETY: the caller's promise.
     run!(call, run, run_later, (&operand, input, output, count, inclusive))
 }

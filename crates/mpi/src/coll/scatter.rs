@@ -31,10 +31,10 @@ forms! {
     ) {
         let call = F::begin(comm, "Scatter")?;
         let root = arguments::root(root, comm)?;
-        let own = own(("recvbuf", "recvtype"), (recvbuf.cast_const(), recvcount, recvtype), root, comm)?;
+        let own = own(&call, ("recvbuf", "recvtype"), (recvbuf.cast_const(), recvcount, recvtype), root, comm)?;
         let mut all = None;
         if root.is_me(call.link().rank()) {
-            let one = arguments::buffer("sendbuf", sendbuf, sendcount, sendtype.resolve_for(sendcount, "sendtype")?)?;
+            let one = arguments::blocks_in_a_row(&call, "sendbuf", sendbuf, sendcount, call.link().remote_size(), sendtype.resolve_for(sendcount, "sendtype")?)?;
             arguments::distinct(sendbuf, recvbuf, one.count > 0 && own.is_some_and(|own| own.count > 0))?;
             all = Some(one);
         }
@@ -66,10 +66,10 @@ forms! {
         // SAFETY: they are used for this call only.
         let (sendcounts, displs) = unsafe { (call.keep_counts(sendcounts), call.keep_counts(displs)) };
         let root = arguments::root(root, comm)?;
-        let own = own(("recvbuf", "recvtype"), (recvbuf.cast_const(), recvcount, recvtype), root, comm)?;
+        let own = own(&call, ("recvbuf", "recvtype"), (recvbuf.cast_const(), recvcount, recvtype), root, comm)?;
         let mut all = None;
         if root.is_me(call.link().rank()) {
-            let blocks = arguments::blocks("sendbuf", sendbuf, sendcounts, displs, sendtype, comm)?;
+            let blocks = arguments::blocks(&call, "sendbuf", sendbuf, sendcounts, displs, sendtype, comm)?;
             arguments::distinct(sendbuf, recvbuf, own.is_some_and(|own| own.count > 0))?;
             all = Some(blocks);
         }

@@ -7,6 +7,7 @@ use std::ffi::{CStr, c_void};
 use isthmus_datatype::predefined::{Element, Foreign};
 
 use super::Datatype;
+use crate::device::{Mirrors, Use};
 use crate::error::{Error, Result, room};
 use crate::fail;
 
@@ -28,13 +29,16 @@ pub unsafe fn pack_external(
     let bytes = check(datarep, ("incount", incount), datatype, ("outsize", outsize), *position)?;
     datatype.check_buffer("inbuf", inbuf, incount)?;
     super::check_packed("outbuf", outbuf, bytes)?;
-    // SAFETY: the caller's promise.
-    let foreign = unsafe { to_external(datatype, inbuf.cast(), incount)? };
-    // SAFETY: the caller's promise; the bytes fit behind `position`.
-    unsafe {
-        let out = outbuf.cast::<u8>().add(*position as usize);
-        std::ptr::copy_nonoverlapping(foreign.as_ptr(), out, foreign.len());
-    }
+    let mut mirrors = Mirrors::default();
+    let input = mirrors.host("inbuf", inbuf.cast_mut().cast(), incount, datatype, Use::Reads)?;
+    let out = outbuf.cast::<u8>().wrapping_add(*position as usize);
+    let out = mirrors.host("outbuf", out, bytes, super::byte(), Use::Writes)?;
+    mirrors.load()?;
+    // SAFETY: the caller's promise, or host memory that stands for the buffer.
+    let foreign = unsafe { to_external(datatype, input, incount)? };
+    // SAFETY: as above; the bytes fit behind `position`.
+    unsafe { std::ptr::copy_nonoverlapping(foreign.as_ptr(), out, foreign.len()) };
+    mirrors.store()?;
     *position += bytes;
     Ok(())
 }
@@ -57,11 +61,17 @@ pub unsafe fn unpack_external(
     datatype.check_buffer("outbuf", outbuf, outcount)?;
     datatype.check_apart("outbuf", outcount)?;
     if bytes > 0 {
-        // SAFETY: the caller's promise; the bytes lie within `insize`.
+        let mut mirrors = Mirrors::default();
+        let input = inbuf.cast_mut().cast::<u8>().wrapping_add(*position as usize);
+        let input = mirrors.host("inbuf", input, bytes, super::byte(), Use::Reads)?;
+        let output = mirrors.host("outbuf", outbuf.cast(), outcount, datatype, Use::Writes)?;
+        mirrors.load()?;
+        // SAFETY: the caller's promise, or host memory that stands for the buffers; the bytes lie within `insize`.
         unsafe {
-            let foreign = std::slice::from_raw_parts(inbuf.cast::<u8>().add(*position as usize), bytes as usize);
-            from_external(datatype, foreign, outbuf.cast(), outcount)?;
+            let foreign = std::slice::from_raw_parts(input, bytes as usize);
+            from_external(datatype, foreign, output, outcount)?;
         }
+        mirrors.store()?;
     }
     *position += bytes;
     Ok(())

@@ -4,6 +4,7 @@ use std::ffi::c_void;
 
 use super::Datatype;
 use crate::comm::Comm;
+use crate::device;
 use crate::error::{Error, Result};
 use crate::fail;
 
@@ -22,12 +23,19 @@ pub unsafe fn pack(
     _comm: &'static Comm,
 ) -> Result<()> {
     let bytes = check("incount", incount, datatype, "outsize", outsize, *position)?;
-    datatype.check_buffer("inbuf", inbuf, incount)?;
-    super::check_packed("outbuf", outbuf, bytes)?;
+    let kinds = [
+        datatype.check_buffer("inbuf", inbuf, incount)?,
+        super::check_packed("outbuf", outbuf, bytes)?,
+    ];
     // SAFETY: the caller's promise; the bytes fit behind `position`.
     unsafe {
         let out = outbuf.cast::<u8>().add(*position as usize);
-        datatype.pack_range(inbuf.cast(), incount, 0, bytes, out);
+        if kinds.iter().any(|kind| kind.is_device()) {
+            let packed = device::pack(datatype, inbuf.cast(), incount, 0..bytes as u64, out);
+            packed.map_err(|error| device::failed(&error))?;
+        } else {
+            datatype.pack_range(inbuf.cast(), incount, 0, bytes, out);
+        }
     }
     *position += bytes;
     Ok(())
@@ -48,13 +56,20 @@ pub unsafe fn unpack(
     _comm: &'static Comm,
 ) -> Result<()> {
     let bytes = check("outcount", outcount, datatype, "insize", insize, *position)?;
-    super::check_packed("inbuf", inbuf, bytes)?;
-    datatype.check_buffer("outbuf", outbuf, outcount)?;
+    let kinds = [
+        super::check_packed("inbuf", inbuf, bytes)?,
+        datatype.check_buffer("outbuf", outbuf, outcount)?,
+    ];
     datatype.check_apart("outbuf", outcount)?;
     // SAFETY: the caller's promise; the bytes lie within `insize`.
     unsafe {
         let packed = inbuf.cast::<u8>().add(*position as usize);
-        datatype.unpack_range(packed, outbuf.cast(), outcount, 0, bytes);
+        if kinds.iter().any(|kind| kind.is_device()) {
+            let unpacked = device::unpack(datatype, outbuf.cast(), outcount, 0..bytes as u64, packed);
+            unpacked.map_err(|error| device::failed(&error))?;
+        } else {
+            datatype.unpack_range(packed, outbuf.cast(), outcount, 0, bytes);
+        }
     }
     *position += bytes;
     Ok(())

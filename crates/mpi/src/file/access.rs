@@ -12,6 +12,7 @@ use super::datarep::Back;
 use super::operation::{Access, Pending, drive};
 use super::seen::Seen;
 use crate::datatype::Datatype;
+use crate::device::{Mirrors, Use};
 use crate::error::{Class, Result};
 use crate::fail;
 use crate::handle::Handle;
@@ -108,7 +109,11 @@ impl File {
             writes,
             etypes,
         } = checked;
-        let (buffer, count) = (elements.buffer.cast::<u8>(), elements.count);
+        let count = elements.count;
+        let mut mirrors = Mirrors::default();
+        let does = if writes { Use::Reads } else { Use::Writes };
+        let buffer = mirrors.host("buf", elements.buffer.cast(), count, datatype, does)?;
+        mirrors.load()?;
         let (memory, back) = if seen.datarep.is_plain() {
             // SAFETY: the caller's promise.
             (unsafe { Memory::of_elements(buffer, count, datatype) }, Back::Nothing)
@@ -129,6 +134,13 @@ impl File {
                 datatype: datatype.share_object(),
             };
             (Memory::owned(room), back)
+        };
+        let back = match mirrors.is_empty() {
+            true => back,
+            false => Back::OnDevice {
+                mirrors,
+                rest: Box::new(back),
+            },
         };
         let file = self.share()?;
         // Pointers move only if nothing can be wrong any more.

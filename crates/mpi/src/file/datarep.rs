@@ -11,6 +11,7 @@ use isthmus_io::memory::Memory;
 
 use super::locked;
 use crate::datatype::{Datatype, from_external, to_external};
+use crate::device::Mirrors;
 use crate::error::{Error, Result, room};
 use crate::fail;
 use crate::handle::Handle;
@@ -214,6 +215,8 @@ pub(super) enum Back {
     },
     /// It was converted to be written: bytes of an element in the file, and in memory.
     Written { there: i64, here: i64 },
+    /// The access has worked on host memory that stands for memory of a device, and then comes the rest.
+    OnDevice { mirrors: Mirrors, rest: Box<Self> },
 }
 
 // SAFETY: the buffer is the user's, who has left it to the access, from whichever thread that goes on.
@@ -222,9 +225,13 @@ unsafe impl Send for Back {}
 impl Back {
     /// The status of an access that ended so. May run the program's conversions.
     pub fn finish(self, (done, memory): (Result<u64>, Memory)) -> Result<Status> {
+        if let Self::OnDevice { mut mirrors, rest } = self {
+            let finished = rest.finish((done, memory));
+            return mirrors.stored(finished);
+        }
         let bytes = done? as i64;
         let bytes = match self {
-            Self::Nothing => bytes,
+            Self::Nothing | Self::OnDevice { .. } => bytes,
             Self::Written { there, here } => bytes.checked_div(there).unwrap_or(0) * here,
             Self::Convert {
                 datarep,

@@ -104,6 +104,19 @@ pub(crate) fn give_back(win: u32, is_over: impl Fn(usize) -> bool) -> Result<()>
     changed
 }
 
+/// Make an operation on a window that is complete, with all its buffers, when `operate` returns.
+pub(crate) fn during(operate: impl FnOnce() -> Result<()>) -> Result<()> {
+    COLLECTED.set(Some(Vec::new()));
+    let done = operate();
+    let loans = COLLECTED.take().unwrap_or_default();
+    if let Some(ledger) = &mut *ledger() {
+        for loan in loans {
+            ledger.stop(loan.number);
+        }
+    }
+    done
+}
+
 /// Start an operation on a window whose request has its buffers, until it is complete, or the operation is by a flush or by the end of its epoch.
 pub(crate) fn by_request<Q>(start: impl FnOnce() -> Result<Handle<Q>>) -> Result<Handle<Q>> {
     COLLECTED.set(Some(Vec::new()));

@@ -192,11 +192,15 @@ pub(super) fn common(ours: &[Piece], theirs: &[Piece]) -> Option<(Piece, Piece)>
     None
 }
 
-/// A number that changes if the bytes do; `None`: they are not there any more.
+/// A number that changes if the bytes do; `None`: they are not there any more, or in memory of a device.
 pub(super) fn sum(pieces: &[Piece]) -> Option<u64> {
     let mut sum = 0;
     for &(start, end) in pieces {
         let length = end - start;
+        let is_readable = |start| isthmus_mem::kind_of(start).is_ok_and(|kind| !kind.is_device());
+        if isthmus_mem::is_watched() && !is_readable(std::ptr::with_exposed_provenance(start as usize)) {
+            return None;
+        }
         if length > KEPT_BY_MALLOC && !isthmus_os::mmap::is_mapped(start as usize, length as usize) {
             return None;
         }

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 use isthmus_engine::{ContextId, MessageId, Mode, Peer, Posting};
-use isthmus_os::device;
+use isthmus_mem::Kind;
 
 use crate::check;
 use crate::comm::Comm;
@@ -24,8 +24,10 @@ pub struct Outgoing<'a> {
     pub count: i64,
     /// What `count` elements amount to.
     pub bytes: usize,
-    /// `None`: contiguous.
+    /// `None`: contiguous, in host memory.
     pub layout: Option<&'a Datatype>,
+    /// Is it memory of a device?
+    pub on_device: bool,
 }
 
 /// A receive whose arguments have been checked.
@@ -39,8 +41,10 @@ pub struct Incoming<'a> {
     pub count: i64,
     /// What `count` elements amount to.
     pub bytes: usize,
-    /// `None`: contiguous.
+    /// `None`: contiguous, in host memory.
     pub layout: Option<&'a Datatype>,
+    /// Is it memory of a device?
+    pub on_device: bool,
 }
 
 /// Where a message may come from.
@@ -75,7 +79,7 @@ impl<'a> Outgoing<'a> {
         tag: i32,
         comm: &Comm,
     ) -> Result<Self> {
-        let bytes = span(buf, count, datatype)?;
+        let (bytes, on_device) = span(buf, count, datatype)?;
         let to = destination(comm, dest)?;
         if tag as u32 > TAG_UB as u32 {
             return Err(wrong_tag(tag));
@@ -91,7 +95,8 @@ impl<'a> Outgoing<'a> {
             buf: buf.cast(),
             count,
             bytes,
-            layout: layout(datatype),
+            layout: layout(datatype, on_device),
+            on_device,
         })
     }
 
@@ -136,14 +141,16 @@ impl<'a> Incoming<'a> {
         comm: &Comm,
     ) -> Result<Self> {
         datatype.check_apart("buf", count)?;
+        let (bytes, on_device) = span(buf, count, datatype)?;
         Ok(Self {
-            bytes: span(buf, count, datatype)?,
+            bytes,
             from: Source::check(source, comm)?,
             context: comm.context(),
             tag: any_tag(tag, comm)?,
             buf: buf.cast(),
             count,
-            layout: layout(datatype),
+            layout: layout(datatype, on_device),
+            on_device,
         })
     }
 
@@ -155,14 +162,16 @@ impl<'a> Incoming<'a> {
         message: Option<MessageId>,
     ) -> Result<Self> {
         datatype.check_apart("buf", count)?;
+        let (bytes, on_device) = span(buf, count, datatype)?;
         Ok(Self {
-            bytes: span(buf, count, datatype)?,
+            bytes,
             from: message.map_or(Source::NoMessage, Source::Matched),
             context: ContextId(0),
             tag: None,
             buf: buf.cast(),
             count,
-            layout: layout(datatype),
+            layout: layout(datatype, on_device),
+            on_device,
         })
     }
 }
@@ -201,28 +210,33 @@ pub fn any_tag(tag: i32, comm: &Comm) -> Result<Option<i32>> {
     }
 }
 
-/// How the elements lie, unless they are contiguous.
+/// How the elements lie, unless they are contiguous in host memory.
 #[inline(always)]
-pub fn layout(datatype: &Datatype) -> Option<&Datatype> {
-    if datatype.is_contiguous() { None } else { Some(datatype) }
+fn layout(datatype: &Datatype, on_device: bool) -> Option<&Datatype> {
+    if datatype.is_contiguous() && !on_device {
+        None
+    } else {
+        Some(datatype)
+    }
 }
 
-/// Check datatype, count and buffer; what the elements amount to.
+/// Check datatype, count and buffer; what the elements amount to, and whether they are in memory of a device.
 #[inline(always)]
-fn span(buf: *const c_void, count: i64, datatype: &Datatype) -> Result<usize> {
-    if !datatype.is_committed() || buf.addr() < FIRST_PAGE || device::is_watched() {
-        check_elements(buf, count, datatype)?;
+fn span(buf: *const c_void, count: i64, datatype: &Datatype) -> Result<(usize, bool)> {
+    let mut on_device = false;
+    if !datatype.is_committed() || buf.addr() < FIRST_PAGE || isthmus_mem::is_watched() {
+        on_device = check_elements(buf, count, datatype)?;
     }
-    bytes(count, datatype)
+    Ok((bytes(count, datatype)?, on_device))
 }
 
 /// Where nothing is mapped: addresses below are no buffers, unless the datatype holds absolute ones.
 const FIRST_PAGE: usize = 4096;
 
 #[cold]
-fn check_elements(buf: *const c_void, count: i64, datatype: &Datatype) -> Result<()> {
+fn check_elements(buf: *const c_void, count: i64, datatype: &Datatype) -> Result<bool> {
     datatype.check_committed("datatype")?;
-    datatype.check_buffer("buf", buf, count)
+    datatype.check_buffer("buf", buf, count).map(Kind::is_device)
 }
 
 /// What `count` elements amount to.

@@ -11,7 +11,7 @@ use isthmus_engine::{ContextId, Entered, Guarded, Mode, OpId, Peer, Posting, ent
 use super::Outgoing;
 use crate::comm::Comm;
 use crate::constants::BUFFER_AUTOMATIC;
-use crate::datatype::{Datatype, check_host};
+use crate::datatype::Datatype;
 use crate::error::Result;
 use crate::fail;
 use crate::handle::Handle;
@@ -222,7 +222,6 @@ fn attach(owner: Owner, address: *mut c_void, size: i64) -> Result<()> {
     if address.is_null() && size > 0 {
         return Err(fail!(Buffer, "the buffer is a null pointer, but its size is {size}"));
     }
-    check_host("buffer", address)?;
     let mut inside = enter();
     let buffers = BUFFERS.get(&mut inside);
     if buffers.buffer(owner).is_some() {

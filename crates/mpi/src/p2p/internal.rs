@@ -127,6 +127,7 @@ fn outgoing_bytes(comm: &Comm, context: ContextId, dest: i32, tag: i32, data: &[
         count: data.len() as i64,
         bytes: data.len(),
         layout: None,
+        on_device: false,
     })
 }
 
@@ -139,5 +140,6 @@ fn incoming_bytes(comm: &Comm, context: ContextId, source: i32, tag: i32, out: &
         count: out.len() as i64,
         bytes: out.len(),
         layout: None,
+        on_device: false,
     })
 }

@@ -3,15 +3,17 @@
 
 use std::fmt;
 use std::ops::{Deref, Range};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use isthmus_engine::layout::Layout;
 use isthmus_engine::{Entered, OpId, Outcome, Scattered};
+use isthmus_mem::{Kind, Scratch};
 
 use super::{Incoming, Outgoing, Source, Started};
 use crate::completion::{received, sent};
 use crate::datatype::Datatype;
-use crate::error::Result;
+use crate::device;
+use crate::error::{Error, Result};
 use crate::fail;
 use crate::liveness::check_revoked;
 use crate::request::{Look, Operation, Plain, UserCode, Work};
@@ -24,6 +26,12 @@ pub(super) struct Elements<D> {
     datatype: D,
     /// Of a part of them: bytes before it, counted as if all were packed.
     before: Option<i64>,
+    /// Are they in memory of a device?
+    on_device: bool,
+    /// The first copy to or from the device that went wrong.
+    failure: OnceLock<Error>,
+    /// Their packed form in memory of the same device, once a receiver is to copy it.
+    packed: OnceLock<Option<Scratch>>,
 }
 
 /// Elements that may outlive the handle of their datatype.
@@ -42,6 +50,23 @@ impl<D: Deref<Target = Datatype>> fmt::Debug for Elements<D> {
 }
 
 impl<D> Elements<D> {
+    fn new(buf: *mut u8, count: i64, datatype: D, on_device: bool) -> Self {
+        Self {
+            buf,
+            count,
+            datatype,
+            before: None,
+            on_device,
+            failure: OnceLock::new(),
+            packed: OnceLock::new(),
+        }
+    }
+
+    /// Has everything been copied that had to be?
+    pub(super) fn check(&self) -> Result<()> {
+        self.failure.get().map_or(Ok(()), |error| Err(error.clone()))
+    }
+
     /// Where bytes of the message lie among those of all elements.
     fn in_all(&self, range: Range<usize>) -> (i64, i64) {
         let before = self.before.unwrap_or(0);
@@ -51,46 +76,112 @@ impl<D> Elements<D> {
 
 impl Lasting {
     /// These bytes of `count` elements at `buf`, counted as if all were packed.
-    fn part(buf: *mut u8, count: i64, datatype: &Datatype, bytes: &Range<usize>) -> Self {
+    fn part(buf: *mut u8, count: i64, datatype: &Datatype, bytes: &Range<usize>, on_device: bool) -> Self {
         let (start, length, size) = (bytes.start as i64, bytes.len() as i64, datatype.size().max(1));
         let shared = datatype.share_object();
         if start % size == 0 && length % size == 0 {
             let skipped = (start / size).wrapping_mul(datatype.extent());
-            return Self {
-                buf: buf.wrapping_offset(skipped as isize),
-                count: length / size,
-                datatype: shared,
-                before: None,
-            };
+            return Self::new(buf.wrapping_offset(skipped as isize), length / size, shared, on_device);
         }
         Self {
-            buf,
-            count,
-            datatype: shared,
             before: Some(start),
+            ..Self::new(buf, count, shared, on_device)
         }
     }
 }
 
 impl<D: Deref<Target = Datatype> + Sync> Scattered for Elements<D> {
     unsafe fn pack(&self, range: Range<usize>, to: *mut u8) {
+        if self.on_device {
+            // SAFETY: the caller's promise.
+            return unsafe { self.pack_from_device(range, to) };
+        }
         let (start, end) = self.in_all(range);
         // SAFETY: the caller's promise: the operation is pending, so that the user keeps the buffer.
         unsafe { self.datatype.pack_range(self.buf, self.count, start, end, to) }
     }
 
     unsafe fn unpack(&self, range: Range<usize>, from: *const u8) {
+        if self.on_device {
+            // SAFETY: as above.
+            return unsafe { self.unpack_to_device(range, from) };
+        }
         let (start, end) = self.in_all(range);
         // SAFETY: as above.
         unsafe { self.datatype.unpack_range(from, self.buf, self.count, start, end) }
     }
 
     fn with_layout(&self, f: &mut dyn FnMut(&Layout<'_>)) -> bool {
-        self.before.is_none() && self.datatype.with_spans(self.buf, self.count, f)
+        self.has_layout() && self.datatype.with_spans(self.buf, self.count, f)
     }
 
     fn has_layout(&self) -> bool {
-        self.before.is_none() && self.datatype.has_spans(self.count)
+        !self.on_device && self.before.is_none() && self.datatype.has_spans(self.count)
+    }
+
+    fn is_on_device(&self) -> bool {
+        self.on_device
+    }
+
+    fn device_row(&self, sends: bool) -> Option<*mut u8> {
+        if !self.on_device {
+            return None;
+        }
+        if self.datatype.is_contiguous() {
+            let before = self.before.unwrap_or(0) as usize;
+            return Some(self.buf.wrapping_add(before));
+        }
+        if sends { self.packed_on_device() } else { None }
+    }
+}
+
+impl<D: Deref<Target = Datatype>> Elements<D> {
+    /// The packed form of elements that are sent, beside them on the device. `None`: there is no room, or they are a part that begins within an element.
+    #[cold]
+    fn packed_on_device(&self) -> Option<*mut u8> {
+        let pack = || {
+            let first = self.buf.wrapping_offset(self.datatype.true_lb() as isize);
+            let Ok(Kind::Device(device)) = isthmus_mem::kind_of(first) else {
+                return None;
+            };
+            let bytes = u64::try_from(self.datatype.bytes(self.count).ok()?).ok()?;
+            let scratch = Scratch::on(device, bytes as usize).ok()?;
+            // SAFETY: the operation is pending, so that the user keeps the buffer; there is room.
+            let packed = unsafe { device::pack(&self.datatype, self.buf, self.count, 0..bytes, scratch.start()) };
+            packed.is_ok().then_some(scratch)
+        };
+        if self.before.is_some() {
+            return None;
+        }
+        self.packed.get_or_init(pack).as_ref().map(Scratch::start)
+    }
+
+    /// # Safety
+    /// As for [`Scattered::pack`].
+    #[cold]
+    unsafe fn pack_from_device(&self, range: Range<usize>, to: *mut u8) {
+        let length = range.len();
+        let (start, end) = self.in_all(range);
+        // SAFETY: the caller's promise: the operation is pending, so that the user keeps the buffer.
+        let packed = unsafe { device::pack(&self.datatype, self.buf, self.count, start as u64..end as u64, to) };
+        if let Err(error) = packed {
+            // What was in the memory before is nobody's business.
+            // SAFETY: the caller's promise.
+            unsafe { to.write_bytes(0, length) };
+            let _ = self.failure.set(device::failed(&error));
+        }
+    }
+
+    /// # Safety
+    /// As for [`Scattered::unpack`].
+    #[cold]
+    unsafe fn unpack_to_device(&self, range: Range<usize>, from: *const u8) {
+        let (start, end) = self.in_all(range);
+        // SAFETY: as above.
+        let unpacked = unsafe { device::unpack(&self.datatype, self.buf, self.count, start as u64..end as u64, from) };
+        if let Err(error) = unpacked {
+            let _ = self.failure.set(device::failed(&error));
+        }
     }
 }
 
@@ -103,10 +194,18 @@ pub(super) enum Kept {
     /// The message itself.
     Copy(Vec<u8>),
     /// Where it lies.
-    Elements(#[expect(dead_code, reason = "held, not used")] Arc<Lasting>),
+    Elements(Arc<Lasting>),
 }
 
 impl Kept {
+    /// Has everything been copied that had to be?
+    pub fn check(&self) -> Result<()> {
+        match self {
+            Self::Elements(elements) => elements.check(),
+            Self::Nothing | Self::Copy(_) => Ok(()),
+        }
+    }
+
     /// The copy, if it is one.
     pub fn into_copy(self) -> Vec<u8> {
         match self {
@@ -119,12 +218,8 @@ impl Kept {
 impl<'a> Outgoing<'a> {
     /// The elements to pack, if they must be.
     pub(super) fn elements(&self) -> Option<Elements<&'a Datatype>> {
-        self.layout.map(|datatype| Elements {
-            buf: self.buf.cast_mut(),
-            count: self.count,
-            datatype,
-            before: None,
-        })
+        self.layout
+            .map(|datatype| Elements::new(self.buf.cast_mut(), self.count, datatype, self.on_device))
     }
 
     /// The message as contiguous bytes.
@@ -137,6 +232,15 @@ impl<'a> Outgoing<'a> {
         // Counts come from users, so there may be no room.
         if copy.try_reserve_exact(self.bytes).is_err() {
             return Err(fail!(NoMem, "no room to pack {} bytes", self.bytes));
+        }
+        if self.on_device {
+            copy.resize(self.bytes, 0);
+            if let Some(elements) = self.elements() {
+                // SAFETY: the caller's promise; there is room.
+                unsafe { elements.pack(0..self.bytes, copy.as_mut_ptr()) };
+                elements.check()?;
+            }
+            return Ok(copy);
         }
         // SAFETY: the caller's promise.
         unsafe {
@@ -167,12 +271,8 @@ impl<'a> Outgoing<'a> {
     /// The buffer must be readable where the layout says until the transfer is over.
     #[inline(never)]
     pub(super) unsafe fn begin_packing(&self, inside: &mut Entered, datatype: &Datatype) -> Result<Started> {
-        let lasting = Arc::new(Elements {
-            buf: self.buf.cast_mut(),
-            count: self.count,
-            datatype: datatype.share_object(),
-            before: None,
-        });
+        let (buf, shared) = (self.buf.cast_mut(), datatype.share_object());
+        let lasting = Arc::new(Elements::new(buf, self.count, shared, self.on_device));
         // SAFETY: the transfer keeps the elements, and the caller the buffer, until the operation is complete.
         let op = unsafe { self.post_elements(inside, &*lasting) }?;
         let kept = Kept::Elements(lasting);
@@ -191,7 +291,8 @@ impl<'a> Outgoing<'a> {
             // SAFETY: the caller's promise.
             return unsafe { part.begin(inside) };
         };
-        let lasting = Arc::new(Elements::part(self.buf.cast_mut(), self.count, datatype, &bytes));
+        let buf = self.buf.cast_mut();
+        let lasting = Arc::new(Elements::part(buf, self.count, datatype, &bytes, self.on_device));
         // SAFETY: the started keeps the elements, and the caller the buffer, until the operation is complete.
         let op = unsafe { part.post_elements(inside, &*lasting) }?;
         let kept = Kept::Elements(lasting);
@@ -249,12 +350,8 @@ impl Started {
 impl<'a> Incoming<'a> {
     /// The elements to unpack, if they must be.
     pub(super) fn elements(&self) -> Option<Elements<&'a Datatype>> {
-        self.layout.map(|datatype| Elements {
-            buf: self.buf,
-            count: self.count,
-            datatype,
-            before: None,
-        })
+        self.layout
+            .map(|datatype| Elements::new(self.buf, self.count, datatype, self.on_device))
     }
 
     /// Start to receive elements that belong here and there.
@@ -263,12 +360,8 @@ impl<'a> Incoming<'a> {
     /// The buffer must be writable where the layout says until the transfer is over.
     #[inline(never)]
     pub(super) unsafe fn begin_unpacking(&self, inside: &mut Entered, datatype: &Datatype) -> Result<Started> {
-        let lasting = Arc::new(Elements {
-            buf: self.buf,
-            count: self.count,
-            datatype: datatype.share_object(),
-            before: None,
-        });
+        let shared = datatype.share_object();
+        let lasting = Arc::new(Elements::new(self.buf, self.count, shared, self.on_device));
         // SAFETY: the transfer keeps the elements, and the caller the buffer, until the operation is complete.
         let op = unsafe { self.post_elements(inside, &*lasting) }?;
         let kept = Kept::Elements(lasting);
@@ -287,7 +380,7 @@ impl<'a> Incoming<'a> {
             // SAFETY: the caller's promise.
             return unsafe { part.begin(inside) };
         };
-        let lasting = Arc::new(Elements::part(self.buf, self.count, datatype, &bytes));
+        let lasting = Arc::new(Elements::part(self.buf, self.count, datatype, &bytes, self.on_device));
         // SAFETY: the started keeps the elements, and the caller the buffer, until the operation is complete.
         let op = unsafe { part.post_elements(inside, &*lasting) }?;
         let kept = Kept::Elements(lasting);
@@ -341,7 +434,7 @@ struct Leg {
     op: OpId,
     outcome: Option<Outcome>,
     /// Until it has.
-    _kept: Kept,
+    kept: Kept,
 }
 
 impl Leg {
@@ -349,7 +442,7 @@ impl Leg {
         Self {
             op,
             outcome: None,
-            _kept: kept,
+            kept,
         }
     }
 
@@ -369,6 +462,7 @@ impl Leg {
             None => inside.take_well(self.op),
             Some(outcome) => (!(outcome.truncated | outcome.peer_failed)).then_some(outcome),
         }
+        .filter(|_| self.kept.check().is_ok())
     }
 
     fn cancel(&self, inside: &mut Entered) {
@@ -377,8 +471,9 @@ impl Leg {
         }
     }
 
-    fn outcome(&self) -> &Outcome {
-        self.outcome.as_ref().expect("asked only of complete operations")
+    fn outcome(&self) -> Result<&Outcome> {
+        self.kept.check()?;
+        Ok(self.outcome.as_ref().expect("asked only of complete operations"))
     }
 }
 
@@ -401,7 +496,7 @@ impl Operation for Leaving {
     }
 
     fn outcome(&mut self) -> Result<Status> {
-        sent(self.0.outcome())
+        sent(self.0.outcome()?)
     }
 
     fn cancel(&mut self, inside: &mut Entered) -> Option<UserCode> {
@@ -429,7 +524,7 @@ impl Operation for Arriving {
     }
 
     fn outcome(&mut self) -> Result<Status> {
-        received(self.0.outcome())
+        received(self.0.outcome()?)
     }
 
     fn cancel(&mut self, inside: &mut Entered) -> Option<UserCode> {

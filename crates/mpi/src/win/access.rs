@@ -6,12 +6,14 @@ use std::sync::Arc;
 use isthmus_engine::Entered;
 use isthmus_engine::layout::Layout;
 use isthmus_engine::rma::Target;
+use isthmus_mem::Kind;
 
 use super::Win;
 use super::epoch::Mode;
 use super::record::Access;
 use crate::constants::PROC_NULL;
 use crate::datatype::Datatype;
+use crate::device::{Mirrors, Use};
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::handle::Handle;
@@ -29,9 +31,9 @@ pub struct Origin<'a> {
 }
 
 impl<'a> Origin<'a> {
-    /// Are the arguments good? `name` is that of the address.
+    /// Are the arguments good? `name` is that of the address. The kind of its memory.
     #[inline]
-    pub(super) fn check(&self, name: &str) -> Result<()> {
+    pub(super) fn check(&self, name: &str) -> Result<Kind> {
         self.datatype.check_committed("origin_datatype")?;
         self.datatype.check_buffer(name, self.addr, self.count)
     }
@@ -226,7 +228,11 @@ fn scattered(
 /// The origin must be readable where the elements lie.
 #[inline(always)]
 pub unsafe fn put(origin: Origin<'_>, target: TargetElements<'_>, win: &Win) -> Result<()> {
-    origin.check("origin_addr")?;
+    if origin.check("origin_addr")?.is_device() {
+        return mirrored(win, target.rank, [(origin, Use::Reads)], |[origin]| {
+            transfer(origin, target, win, Direction::Put)
+        });
+    }
     if let Some((region, at, length)) = alike(origin, target, win)
         && let Some(there) = region.mapped_at(at, length as u64)
     {
@@ -244,7 +250,11 @@ pub unsafe fn put(origin: Origin<'_>, target: TargetElements<'_>, win: &Win) -> 
 #[inline(always)]
 pub unsafe fn get(origin: Origin<'_>, target: TargetElements<'_>, win: &Win) -> Result<()> {
     origin.datatype.check_apart("origin_addr", origin.count)?;
-    origin.check("origin_addr")?;
+    if origin.check("origin_addr")?.is_device() {
+        return mirrored(win, target.rank, [(origin, Use::Writes)], |[origin]| {
+            transfer(origin, target, win, Direction::Get)
+        });
+    }
     if let Some((region, at, length)) = alike(origin, target, win)
         && let Some(there) = region.mapped_at(at, length as u64)
     {
@@ -253,6 +263,32 @@ pub unsafe fn get(origin: Origin<'_>, target: TargetElements<'_>, win: &Win) -> 
         return Ok(());
     }
     unmapped(origin, target, win, Direction::Get)
+}
+
+/// An operation whose elements at the origin are in memory of a device, some of them or all: `operate` gets copies in host memory, and what it has
+/// written is back on the device when this returns. Blocks until the operation is complete at the origin.
+#[cold]
+pub(super) fn mirrored<const N: usize>(
+    win: &Win,
+    target: i32,
+    sides: [(Origin<'_>, Use); N],
+    operate: impl FnOnce([Origin<'_>; N]) -> Result<()>,
+) -> Result<()> {
+    let mut mirrors = Mirrors::default();
+    let mut stand_ins = sides.map(|(origin, _)| origin);
+    for (side, (origin, does)) in stand_ins.iter_mut().zip(sides) {
+        let buffer = origin.addr.cast_mut().cast();
+        let host = mirrors.host("origin_addr", buffer, origin.count, origin.datatype, does)?;
+        side.addr = host.cast_const().cast();
+    }
+    mirrors.load()?;
+    let operate = || with_results(win, target, || operate(stand_ins));
+    let done = if win.is_checked {
+        loans::during(operate)
+    } else {
+        operate()
+    };
+    mirrors.stored(done)
 }
 
 /// The request of an operation, whose buffers may be used again when this ends: `work`.

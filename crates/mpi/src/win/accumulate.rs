@@ -6,11 +6,14 @@ use std::ptr::{null, null_mut};
 use isthmus_engine::rma::Target;
 
 use super::Win;
-use super::access::{Origin, TargetElements, bytes, request_with_results, request_without_results, same_bytes};
+use super::access::{
+    Origin, TargetElements, bytes, mirrored, request_with_results, request_without_results, same_bytes,
+};
 use super::operation::{check_predefined_op, combine, is_row, of_row, with_elements};
 use super::record::Access;
 use crate::constants::PROC_NULL;
 use crate::datatype::{Datatype, Family};
+use crate::device::Use;
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::handle::Handle;
@@ -171,6 +174,28 @@ fn run(
     win.has_begun(loan, target, result.is_some(), begun)
 }
 
+/// As [`run`], of an operation with a result, if an address at the origin is in memory of a device.
+#[cold]
+fn run_mirrored(
+    origin: Option<Origin<'_>>,
+    result: Origin<'_>,
+    elements: TargetElements<'_>,
+    op: &Op,
+    win: &Win,
+) -> Result<()> {
+    match origin {
+        None => mirrored(win, elements.rank, [(result, Use::Writes)], |[result]| {
+            run(None, Some(result), elements, op, win)
+        }),
+        Some(origin) => {
+            let sides = [(origin, Use::Reads), (result, Use::Writes)];
+            mirrored(win, elements.rank, sides, |[origin, result]| {
+                run(Some(origin), Some(result), elements, op, win)
+            })
+        }
+    }
+}
+
 /// `MPI_Accumulate`.
 ///
 /// # Safety
@@ -178,7 +203,11 @@ fn run(
 #[inline(always)]
 pub unsafe fn accumulate(origin: Origin<'_>, target: TargetElements<'_>, op: &Op, win: &Win) -> Result<()> {
     check_predefined_op(op)?;
-    origin.check("origin_addr")?;
+    if origin.check("origin_addr")?.is_device() {
+        return mirrored(win, target.rank, [(origin, Use::Reads)], |[origin]| {
+            run(Some(origin), None, target, op, win)
+        });
+    }
     if origin.count == target.count
         && std::ptr::eq(origin.datatype, target.datatype)
         // SAFETY: the caller's promise.
@@ -204,7 +233,7 @@ pub unsafe fn get_accumulate(
 ) -> Result<()> {
     check_predefined_op(op)?;
     result.datatype.check_apart("result_addr", result.count)?;
-    result.check("result_addr")?;
+    let mut on_device = result.check("result_addr")?.is_device();
     let origin = match op.which() {
         Some(Predefined::NoOp) => None,
         _ => {
@@ -217,7 +246,7 @@ pub unsafe fn get_accumulate(
                 count: origin_count,
                 datatype,
             };
-            origin.check("origin_addr")?;
+            on_device |= origin.check("origin_addr")?.is_device();
             Some(origin)
         }
     };
@@ -225,6 +254,9 @@ pub unsafe fn get_accumulate(
         && target.rank != PROC_NULL
     {
         same_bytes((origin.count, origin.datatype), (result.count, result.datatype))?;
+    }
+    if on_device {
+        return run_mirrored(origin, result, target, op, win);
     }
     let is_alike = |side: Origin<'_>| side.count == target.count && std::ptr::eq(side.datatype, target.datatype);
     if is_alike(result)
@@ -266,13 +298,13 @@ pub unsafe fn fetch_and_op(
         datatype,
     };
     let result = element(result_addr.cast_const());
-    result.check("result_addr")?;
+    let mut on_device = result.check("result_addr")?.is_device();
     let origin = match op.which() {
         Some(Predefined::NoOp) => None,
         _ => Some(element(origin_addr)),
     };
     if let Some(origin) = origin {
-        origin.check("origin_addr")?;
+        on_device |= origin.check("origin_addr")?.is_device();
     }
     let target = TargetElements {
         rank: target_rank,
@@ -280,6 +312,9 @@ pub unsafe fn fetch_and_op(
         count: 1,
         datatype,
     };
+    if on_device {
+        return run_mirrored(origin, result, target, op, win);
+    }
     // SAFETY: the caller's promise.
     if unsafe { row(origin_addr, result_addr, target, op, win) }? {
         return Ok(());
@@ -314,12 +349,35 @@ pub unsafe fn compare_and_swap(
             datatype.label()
         ));
     }
+    let mut on_device = false;
     for (name, address) in [
         ("origin_addr", origin_addr),
         ("compare_addr", compare_addr),
         ("result_addr", result_addr.cast_const()),
     ] {
-        datatype.check_buffer(name, address, 1)?;
+        on_device |= datatype.check_buffer(name, address, 1)?.is_device();
+    }
+    if on_device {
+        let element = |addr, does| {
+            (
+                Origin {
+                    addr,
+                    count: 1,
+                    datatype,
+                },
+                does,
+            )
+        };
+        let sides = [
+            element(origin_addr, Use::Reads),
+            element(compare_addr, Use::Reads),
+            element(result_addr.cast_const(), Use::Writes),
+        ];
+        return mirrored(win, target_rank, sides, |[origin, compare, result]| {
+            let (swap, compare, result) = (origin.addr, compare.addr, result.addr.cast_mut());
+            // SAFETY: host memory of an element each, complete when this returns.
+            unsafe { compare_and_swap(swap, compare, result, datatype, target_rank, target_disp, win) }
+        });
     }
     let width = datatype.size() as u32;
     let swap = |target: &Target, at| {

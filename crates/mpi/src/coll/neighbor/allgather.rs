@@ -32,8 +32,8 @@ forms! {
     ) {
         let call = F::begin(comm, "Neighbor_allgather")?;
         let topology = topology(comm)?;
-        let first = equal_blocks("recvbuf", recvbuf, recvcount, recvtype, topology.sources())?;
-        let own = equal_blocks("sendbuf", sendbuf, sendcount, sendtype, topology.destinations())?;
+        let first = equal_blocks(&call, "recvbuf", recvbuf, recvcount, recvtype, topology.sources(), topology.sources().len())?;
+        let own = equal_blocks(&call, "sendbuf", sendbuf, sendcount, sendtype, topology.destinations(), 1)?;
         arguments::distinct(sendbuf, recvbuf, first.count > 0 && own.count > 0)?;
         let to = move |block: usize| first.nth(block);
         call.compare(|terms| state(terms, topology, |_| own, to))?;
@@ -63,9 +63,10 @@ forms! {
         // SAFETY: they are used for this call only.
         let [recvcounts, displs] = [recvcounts, displs].map(|counts| unsafe { call.keep_counts(counts) });
         let topology = topology(comm)?;
-        let (received, to) = blocks("recvbuf", recvbuf, recvcounts, displs, recvtype, topology.sources())?;
+        let (received, coming) = blocks(&call, "recvbuf", recvbuf, recvcounts, displs, recvtype, topology.sources())?;
+        let to = move |block: usize| coming.at(block);
         call.keep(received);
-        let own = equal_blocks("sendbuf", sendbuf, sendcount, sendtype, topology.destinations())?;
+        let own = equal_blocks(&call, "sendbuf", sendbuf, sendcount, sendtype, topology.destinations(), 1)?;
         call.compare(|terms| state(terms, topology, |_| own, &to))?;
         call.keep(own.datatype);
         // SAFETY: the caller's promise.

@@ -27,8 +27,8 @@ forms! {
     ) {
         let call = F::begin(comm, "Neighbor_alltoall")?;
         let topology = topology(comm)?;
-        let recvs = equal_blocks("recvbuf", recvbuf, recvcount, recvtype, topology.sources())?;
-        let sends = equal_blocks("sendbuf", sendbuf, sendcount, sendtype, topology.destinations())?;
+        let recvs = equal_blocks(&call, "recvbuf", recvbuf, recvcount, recvtype, topology.sources(), topology.sources().len())?;
+        let sends = equal_blocks(&call, "sendbuf", sendbuf, sendcount, sendtype, topology.destinations(), topology.destinations().len())?;
         arguments::distinct(sendbuf, recvbuf, sends.count > 0 && recvs.count > 0)?;
         let (from, to) = (move |block: usize| sends.nth(block), move |block: usize| recvs.nth(block));
         call.keep(sends.datatype);
@@ -61,8 +61,10 @@ forms! {
         let [sendcounts, sdispls, recvcounts, rdispls] =
             [sendcounts, sdispls, recvcounts, rdispls].map(|counts| unsafe { call.keep_counts(counts) });
         let topology = topology(comm)?;
-        let (received, to) = blocks("recvbuf", recvbuf, recvcounts, rdispls, recvtype, topology.sources())?;
-        let (sent, from) = blocks("sendbuf", sendbuf, sendcounts, sdispls, sendtype, topology.destinations())?;
+        let (received, coming) = blocks(&call, "recvbuf", recvbuf, recvcounts, rdispls, recvtype, topology.sources())?;
+        let to = move |block: usize| coming.at(block);
+        let (sent, going) = blocks(&call, "sendbuf", sendbuf, sendcounts, sdispls, sendtype, topology.destinations())?;
+        let from = move |block: usize| going.at(block);
         call.keep(received);
         call.keep(sent);
         call.compare(|terms| state(terms, topology, &from, &to))?;
@@ -89,8 +91,8 @@ forms! {
     ) {
         let call = F::begin(comm, "Neighbor_alltoallw")?;
         let topology = topology(comm)?;
-        let recvs = typed_blocks("recvbuf", recvbuf, recvcounts, rdispls, recvtypes, topology.sources())?;
-        let sends = typed_blocks("sendbuf", sendbuf, sendcounts, sdispls, sendtypes, topology.destinations())?;
+        let recvs = typed_blocks(&call, "recvbuf", recvbuf, recvcounts, rdispls, recvtypes, topology.sources())?;
+        let sends = typed_blocks(&call, "sendbuf", sendbuf, sendcounts, sdispls, sendtypes, topology.destinations())?;
         for elements in sends.iter().chain(&recvs) {
             call.keep(elements.datatype);
         }

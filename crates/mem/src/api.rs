@@ -1,0 +1,272 @@
+//! The driver's procedures that are used, found by name in its library.
+//!
+//! Names, types and numbers: CUDA Driver API (<https://docs.nvidia.com/cuda/cuda-driver-api/>). Procedures whose types have changed since
+//! CUDA 3.2 carry `_v2` in the library. Another vendor's driver would be another table of this kind: HIP's procedures have the same shapes.
+
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+
+use isthmus_os::{device, process};
+
+use crate::error::{Error, Result};
+
+/// `CUresult`.
+pub type Code = c_int;
+/// `CUdeviceptr`.
+pub type Address = u64;
+/// `CUdevice`.
+pub type Ordinal = c_int;
+
+/// What is `CUcontext`, `CUstream`, `CUmodule` or `CUfunction` to the driver.
+pub type Object = *mut c_void;
+
+/// Codes that are told apart.
+pub mod code {
+    use super::Code;
+
+    pub const SUCCESS: Code = 0;
+    pub const NOT_INITIALIZED: Code = 3;
+    pub const DEINITIALIZED: Code = 4;
+    pub const INVALID_CONTEXT: Code = 201;
+    pub const INVALID_HANDLE: Code = 400;
+    pub const NOT_FOUND: Code = 500;
+    pub const NOT_READY: Code = 600;
+    pub const CONTEXT_IS_DESTROYED: Code = 709;
+    pub const HOST_MEMORY_ALREADY_REGISTERED: Code = 712;
+    pub const NOT_SUPPORTED: Code = 801;
+}
+
+/// `CUpointer_attribute`.
+pub mod pointer {
+    use super::c_int;
+
+    pub const CONTEXT: c_int = 1;
+    pub const MEMORY_TYPE: c_int = 2;
+    pub const SYNC_MEMOPS: c_int = 6;
+    pub const BUFFER_ID: c_int = 7;
+    pub const IS_MANAGED: c_int = 8;
+    pub const DEVICE_ORDINAL: c_int = 9;
+}
+
+/// `CUmemorytype`.
+pub mod memory_type {
+    use super::c_uint;
+
+    pub const NONE: c_uint = 0;
+    pub const DEVICE: c_uint = 2;
+}
+
+/// `CUdevice_attribute`.
+pub mod attribute {
+    use super::c_int;
+
+    pub const MULTIPROCESSOR_COUNT: c_int = 16;
+    pub const CONCURRENT_MANAGED_ACCESS: c_int = 89;
+}
+
+/// Flags of several procedures.
+pub mod flag {
+    use super::c_uint;
+
+    pub const STREAM_NON_BLOCKING: c_uint = 1;
+    /// Pinned for all contexts.
+    pub const HOST_PORTABLE: c_uint = 1;
+    pub const HOST_DEVICE_MAP: c_uint = 2;
+    pub const IPC_LAZY_ENABLE_PEER_ACCESS: c_uint = 1;
+}
+
+/// `CUipcMemHandle`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct IpcHandle(pub [u8; 64]);
+
+/// `CUuuid`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct Uuid(pub [u8; 16]);
+
+/// `CUDA_MEMCPY2D`.
+#[repr(C)]
+pub struct Copy2D {
+    pub from_x: usize,
+    pub from_y: usize,
+    pub from_type: c_uint,
+    pub from_host: *const c_void,
+    pub from_device: Address,
+    pub from_array: *mut c_void,
+    pub from_pitch: usize,
+    pub to_x: usize,
+    pub to_y: usize,
+    pub to_type: c_uint,
+    pub to_host: *mut c_void,
+    pub to_device: Address,
+    pub to_array: *mut c_void,
+    pub to_pitch: usize,
+    pub width: usize,
+    pub height: usize,
+}
+
+/// `CU_MEMORYTYPE_UNIFIED`: the driver sees by the address which it is.
+pub const UNIFIED: c_uint = 4;
+
+/// The table: one field for each procedure. What a driver does not have answers `CUDA_ERROR_NOT_FOUND`.
+macro_rules! table {
+    ($($field:ident = $name:literal: ($($argument:ident: $type:ty),*);)*) => {
+        /// The driver's procedures.
+        pub struct Api {
+            $(pub $field: unsafe extern "C" fn($($argument: $type),*) -> Code,)*
+        }
+
+        impl Api {
+            fn of(library: *mut c_void) -> Self {
+                $(unsafe extern "C" fn $field($(_: $type),*) -> Code {
+                    code::NOT_FOUND
+                })*
+                Self {
+                    $($field: {
+                        // SAFETY: the library is loaded; the driver's procedure of this name has this type.
+                        unsafe {
+                            let name: &CStr = $name;
+                            let found = libc::dlsym(library, name.as_ptr());
+                            if found.is_null() {
+                                $field
+                            } else {
+                                std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($type),*) -> Code>(found)
+                            }
+                        }
+                    },)*
+                }
+            }
+        }
+    };
+}
+
+table! {
+    error_name = c"cuGetErrorName": (code: Code, name: *mut *const c_char);
+    device_count = c"cuDeviceGetCount": (count: *mut c_int);
+    device_uuid = c"cuDeviceGetUuid": (uuid: *mut Uuid, device: Ordinal);
+    device_attribute = c"cuDeviceGetAttribute": (value: *mut c_int, attribute: c_int, device: Ordinal);
+    device_can_access_peer = c"cuDeviceCanAccessPeer": (can: *mut c_int, device: Ordinal, peer: Ordinal);
+    primary_retain = c"cuDevicePrimaryCtxRetain": (context: *mut Object, device: Ordinal);
+    primary_state = c"cuDevicePrimaryCtxGetState": (device: Ordinal, flags: *mut c_uint, active: *mut c_int);
+    context_current = c"cuCtxGetCurrent": (context: *mut Object);
+    context_push = c"cuCtxPushCurrent_v2": (context: Object);
+    context_pop = c"cuCtxPopCurrent_v2": (context: *mut Object);
+    context_device = c"cuCtxGetDevice": (device: *mut Ordinal);
+    pointer_attribute = c"cuPointerGetAttribute": (value: *mut c_void, attribute: c_int, pointer: Address);
+    pointer_attributes = c"cuPointerGetAttributes":
+        (count: c_uint, attributes: *mut c_int, values: *mut *mut c_void, pointer: Address);
+    set_pointer_attribute = c"cuPointerSetAttribute": (value: *const c_void, attribute: c_int, pointer: Address);
+    address_range = c"cuMemGetAddressRange_v2": (base: *mut Address, size: *mut usize, pointer: Address);
+    allocate = c"cuMemAlloc_v2": (pointer: *mut Address, bytes: usize);
+    free = c"cuMemFree_v2": (pointer: Address);
+    allocate_host = c"cuMemHostAlloc": (pointer: *mut *mut c_void, bytes: usize, flags: c_uint);
+    free_host = c"cuMemFreeHost": (pointer: *mut c_void);
+    register_host = c"cuMemHostRegister_v2": (pointer: *mut c_void, bytes: usize, flags: c_uint);
+    unregister_host = c"cuMemHostUnregister": (pointer: *mut c_void);
+    copy = c"cuMemcpyAsync": (to: Address, from: Address, bytes: usize, stream: Object);
+    copy_2d = c"cuMemcpy2DAsync_v2": (copy: *const Copy2D, stream: Object);
+    stream_create = c"cuStreamCreate": (stream: *mut Object, flags: c_uint);
+    stream_query = c"cuStreamQuery": (stream: Object);
+    stream_synchronize = c"cuStreamSynchronize": (stream: Object);
+    stream_write = c"cuStreamWriteValue32_v2": (stream: Object, to: Address, value: u32, flags: c_uint);
+    module_load = c"cuModuleLoadData": (module: *mut Object, image: *const c_void);
+    module_function = c"cuModuleGetFunction": (function: *mut Object, module: Object, name: *const c_char);
+    launch = c"cuLaunchKernel":
+        (function: Object, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint,
+         shared: c_uint, stream: Object, parameters: *mut *mut c_void, extra: *mut *mut c_void);
+    ipc_handle = c"cuIpcGetMemHandle": (handle: *mut IpcHandle, pointer: Address);
+    ipc_open = c"cuIpcOpenMemHandle_v2": (pointer: *mut Address, handle: IpcHandle, flags: c_uint);
+    ipc_close = c"cuIpcCloseMemHandle": (pointer: Address);
+}
+
+static API: AtomicPtr<Api> = AtomicPtr::new(null_mut());
+/// A process made by `fork` cannot use what its parent had of the driver.
+static FORKED: AtomicBool = AtomicBool::new(false);
+
+/// The driver, if this process has loaded it, and not its parent before a `fork`.
+#[inline]
+pub fn driver() -> Option<&'static Api> {
+    let api = API.load(Ordering::Acquire);
+    if api.is_null() {
+        return load();
+    }
+    if FORKED.load(Ordering::Relaxed) {
+        return None;
+    }
+    // SAFETY: made by `load`, and never freed.
+    Some(unsafe { &*api })
+}
+
+#[cold]
+fn load() -> Option<&'static Api> {
+    extern "C" fn in_child() {
+        FORKED.store(true, Ordering::Relaxed);
+    }
+    let library = device::library()?;
+    let api = Box::into_raw(Box::new(Api::of(library.as_ptr())));
+    match API.compare_exchange(null_mut(), api, Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => {
+            process::on_fork_in_child(in_child);
+            // SAFETY: just made, and never freed.
+            Some(unsafe { &*api })
+        }
+        Err(other) => {
+            // SAFETY: nobody has seen ours; the other thread's is never freed.
+            unsafe {
+                drop(Box::from_raw(api));
+                Some(&*other)
+            }
+        }
+    }
+}
+
+impl Api {
+    /// The driver's name for `code`.
+    pub fn name_of(&self, code: Code) -> String {
+        let mut name: *const c_char = std::ptr::null();
+        // SAFETY: the driver writes a pointer to a constant text.
+        unsafe {
+            if (self.error_name)(code, &raw mut name) == code::SUCCESS && !name.is_null() {
+                return CStr::from_ptr(name).to_string_lossy().into_owned();
+            }
+        }
+        match code {
+            code::NOT_FOUND => "CUDA_ERROR_NOT_FOUND".to_owned(),
+            _ => format!("CUDA error {code}"),
+        }
+    }
+
+    /// `Ok`, or an error that tells what was being done.
+    #[inline]
+    pub fn check(&self, code: Code, call: &str, what: impl FnOnce() -> String) -> Result<()> {
+        if code == code::SUCCESS {
+            Ok(())
+        } else {
+            Err(self.error(code, call, what))
+        }
+    }
+
+    #[cold]
+    pub fn error(&self, code: Code, call: &str, what: impl FnOnce() -> String) -> Error {
+        crate::counts::COUNTS.failures.fetch_add(1, Ordering::Relaxed);
+        Error::of_driver(code, &self.name_of(code), call, &what())
+    }
+
+    /// An attribute of a device; 0 where the driver does not know it.
+    pub fn attribute_of(&self, device: Ordinal, attribute: c_int) -> c_int {
+        let mut value = 0;
+        // SAFETY: the driver writes an int, or nothing.
+        unsafe { (self.device_attribute)(&raw mut value, attribute, device) };
+        value
+    }
+
+    /// The buffer id of the allocation that `address` lies in.
+    pub fn buffer_id(&self, address: Address) -> Option<u64> {
+        let mut id = 0_u64;
+        // SAFETY: the attribute is an `unsigned long long`.
+        let code = unsafe { (self.pointer_attribute)((&raw mut id).cast(), pointer::BUFFER_ID, address) };
+        (code == code::SUCCESS && id != 0).then_some(id)
+    }
+}

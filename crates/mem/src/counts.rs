@@ -1,0 +1,64 @@
+//! What has been done with memory of devices, counted.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+macro_rules! counts {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// What has been done in this process since it began.
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+        pub struct Counts {
+            $($(#[$doc])* pub $name: u64,)*
+        }
+
+        /// The counters behind [`Counts`].
+        pub(crate) struct Counters {
+            $(pub $name: AtomicU64,)*
+        }
+
+        pub(crate) static COUNTS: Counters = Counters {
+            $($name: AtomicU64::new(0),)*
+        };
+
+        /// Read them all.
+        pub fn counts() -> Counts {
+            Counts {
+                $($name: COUNTS.$name.load(Ordering::Relaxed),)*
+            }
+        }
+    };
+}
+
+counts! {
+    /// Questions to the driver about an address.
+    questions,
+    /// Copies from a device to host memory.
+    copies_to_host,
+    /// Bytes of these.
+    bytes_to_host,
+    /// Copies from host memory to a device.
+    copies_to_device,
+    /// Bytes of these.
+    bytes_to_device,
+    /// Copies between memory of devices.
+    copies_on_device,
+    /// Bytes of these.
+    bytes_on_device,
+    /// Kernels that combined, gathered or scattered.
+    kernels,
+    /// Allocations exported to other processes.
+    exports,
+    /// Exports of other processes mapped.
+    opens,
+    /// Mappings of these closed again.
+    closes,
+    /// Bytes of host memory registered with the driver.
+    registered_bytes,
+    /// Calls of the driver that failed.
+    failures,
+}
+
+/// One more of it.
+#[inline]
+pub(crate) fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
+}

@@ -1,0 +1,329 @@
+//! Device memory reached by other processes of the machine, by the driver's handles.
+//!
+//! An allocation is exported once: what the driver has answered is kept by its buffer id, which no later allocation of the process has.
+//! What others export is mapped once, and the mapping is kept until the same peer exports another allocation that overlaps the first,
+//! until the peer is forgotten, or until there are too many; never as long as a [`Mapped`] of it lives.
+
+use std::collections::HashMap;
+use std::ffi::c_int;
+use std::ptr::null_mut;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::api::{Address, Api, IpcHandle, Object, Ordinal, Uuid, code, flag};
+use crate::counts::{COUNTS, count};
+use crate::look::{look, watched_driver};
+use crate::place::{self, Current};
+use crate::{Device, Export, Kind};
+
+/// Mappings that are kept.
+pub const MOST: usize = 64;
+/// Exports that are kept.
+const MOST_EXPORTS: usize = 1024;
+
+/// An allocation of this process: where it begins, and what others need, or `None` if it cannot be exported.
+#[derive(Clone, Copy)]
+struct Own {
+    base: Address,
+    export: Option<Export>,
+}
+
+/// By buffer id.
+static EXPORTS: Mutex<Option<HashMap<u64, Own>>> = Mutex::new(None);
+
+/// What another process has exported, mapped here.
+struct Mapping {
+    export: Export,
+    peers: Vec<u64>,
+    at: Address,
+    /// The context that it is mapped in.
+    context: Object,
+    /// How many [`Mapped`] there are of it.
+    uses: usize,
+    /// When it was last asked for.
+    last: u64,
+}
+
+// SAFETY: contexts may be used by any thread.
+unsafe impl Send for Mapping {}
+
+#[derive(Default)]
+struct Mappings {
+    list: Vec<Mapping>,
+    /// Handles that could not be mapped.
+    refused: Vec<([u8; 64], u64)>,
+    clock: u64,
+}
+
+static MAPPINGS: Mutex<Option<Mappings>> = Mutex::new(None);
+
+fn exports() -> MutexGuard<'static, Option<HashMap<u64, Own>>> {
+    EXPORTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn mappings() -> MutexGuard<'static, Option<Mappings>> {
+    MAPPINGS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// See [`crate::export`].
+pub fn export(address: *const u8) -> Option<Export> {
+    let api = watched_driver()?;
+    let address = address.expose_provenance();
+    let seen = look(api, address).ok()?;
+    let Kind::Device(device) = seen.kind else { return None };
+    if seen.buffer == 0 {
+        return None;
+    }
+    let kept = exports().get_or_insert_default().get(&seen.buffer).copied();
+    let own = kept.unwrap_or_else(|| {
+        let own = ask(api, address as Address, device, seen.context, seen.buffer);
+        let mut exports = exports();
+        let exports = exports.get_or_insert_default();
+        if exports.len() >= MOST_EXPORTS {
+            // Most are of memory that was freed since.
+            exports.retain(|id, own| api.buffer_id(own.base) == Some(*id));
+            if exports.len() >= MOST_EXPORTS {
+                exports.clear();
+            }
+        }
+        exports.insert(seen.buffer, own);
+        own
+    });
+    own.export.map(|export| Export {
+        offset: address as u64 - own.base,
+        ..export
+    })
+}
+
+fn ask(api: &Api, address: Address, device: Device, context: Object, buffer: u64) -> Own {
+    let mut own = Own {
+        base: address,
+        export: None,
+    };
+    let Ok(context) = place::context_for(api, device, context) else {
+        return own;
+    };
+    let Ok(_current) = Current::enter(api, context) else {
+        return own;
+    };
+    let mut size = 0_usize;
+    let mut handle = IpcHandle([0; 64]);
+    // SAFETY: the driver writes what it is asked for, or nothing.
+    unsafe {
+        if (api.address_range)(&raw mut own.base, &raw mut size, address) != code::SUCCESS {
+            count(&COUNTS.failures);
+            return own;
+        }
+        if (api.ipc_handle)(&raw mut handle, own.base) != code::SUCCESS {
+            count(&COUNTS.failures);
+            return own;
+        }
+    }
+    let Some(uuid) = uuid_of(api, device) else { return own };
+    count(&COUNTS.exports);
+    own.export = Some(Export {
+        handle: handle.0,
+        device: uuid.0,
+        buffer,
+        base: own.base,
+        offset: 0,
+        size: size as u64,
+    });
+    own
+}
+
+fn uuid_of(api: &Api, device: Device) -> Option<Uuid> {
+    let mut uuid = Uuid([0; 16]);
+    // SAFETY: the driver writes 16 bytes, or nothing.
+    let answer = unsafe { (api.device_uuid)(&raw mut uuid, device.0 as Ordinal) };
+    (answer == code::SUCCESS).then_some(uuid)
+}
+
+/// What another process has exported, mapped here as long as this lives, and usually longer.
+#[derive(Debug)]
+pub struct Mapped {
+    start: *mut u8,
+    /// Null: memory of this process.
+    key: Option<[u8; 64]>,
+}
+
+// SAFETY: it gives its address alone.
+unsafe impl Send for Mapped {}
+// SAFETY: as above.
+unsafe impl Sync for Mapped {}
+
+impl Mapped {
+    /// Where the exported bytes begin.
+    pub fn start(&self) -> *mut u8 {
+        self.start
+    }
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        let Some(key) = self.key else { return };
+        let mut mappings = mappings();
+        let Some(mappings) = mappings.as_mut() else { return };
+        if let Some(at) = mappings.list.iter().position(|mapping| mapping.export.handle == key) {
+            mappings.list[at].uses -= 1;
+            if mappings.list[at].uses == 0 && mappings.list[at].peers.is_empty() {
+                mappings.close(at);
+            }
+        }
+    }
+}
+
+/// See [`crate::map`].
+pub fn map(peer: u64, export: &Export) -> Option<Mapped> {
+    if export.offset > export.size {
+        return None;
+    }
+    let api = watched_driver()?;
+    // The driver refuses a handle in the process that has made it.
+    if let Some(own) = own(api, export) {
+        return Some(Mapped { start: own, key: None });
+    }
+    let mut mappings = mappings();
+    let mappings = mappings.get_or_insert_default();
+    mappings.clock += 1;
+    let at = match mappings.find(export) {
+        Some(at) => at,
+        None => mappings.open(api, peer, export)?,
+    };
+    let mapping = &mut mappings.list[at];
+    if !mapping.peers.contains(&peer) {
+        mapping.peers.push(peer);
+    }
+    mapping.last = mappings.clock;
+    mapping.uses += 1;
+    Some(Mapped {
+        start: std::ptr::with_exposed_provenance_mut((mapping.at + export.offset) as usize),
+        key: Some(export.handle),
+    })
+}
+
+/// The address, if this process has exported it.
+fn own(api: &Api, export: &Export) -> Option<*mut u8> {
+    let kept = exports().as_ref()?.get(&export.buffer).copied()?;
+    let same = kept.export.is_some_and(|own| own.handle == export.handle) && kept.base == export.base;
+    (same && api.buffer_id(kept.base) == Some(export.buffer))
+        .then(|| std::ptr::with_exposed_provenance_mut((kept.base + export.offset) as usize))
+}
+
+/// See [`crate::forget`].
+pub fn forget(peer: u64) {
+    let mut mappings = mappings();
+    let Some(mappings) = mappings.as_mut() else { return };
+    mappings.leave(|mapping| mapping.peers.contains(&peer), peer);
+    mappings.refused.clear();
+}
+
+impl Mappings {
+    fn find(&self, export: &Export) -> Option<usize> {
+        self.list.iter().position(|mapping| {
+            mapping.export.handle == export.handle
+                && mapping.export.buffer == export.buffer
+                && mapping.export.size >= export.size
+                && !mapping.peers.is_empty()
+        })
+    }
+
+    /// Mappings that `peer` shall not keep are closed if no other does.
+    fn leave(&mut self, which: impl Fn(&Mapping) -> bool, peer: u64) {
+        for at in (0..self.list.len()).rev() {
+            if which(&self.list[at]) {
+                let mapping = &mut self.list[at];
+                mapping.peers.retain(|&other| other != peer);
+                if mapping.peers.is_empty() && mapping.uses == 0 {
+                    self.close(at);
+                }
+            }
+        }
+    }
+
+    fn open(&mut self, api: &Api, peer: u64, export: &Export) -> Option<usize> {
+        let (base, end) = (export.base, export.base.saturating_add(export.size));
+        self.leave(
+            |old| {
+                let old_end = old.export.base.saturating_add(old.export.size);
+                old.peers.contains(&peer)
+                    && old.export.device == export.device
+                    && old.export.base < end
+                    && base < old_end
+            },
+            peer,
+        );
+        if self.refused.contains(&(export.handle, export.buffer)) {
+            return None;
+        }
+        while self.list.len() >= MOST {
+            let unused = self.list.iter().enumerate().filter(|(_, mapping)| mapping.uses == 0);
+            let (oldest, _) = unused.min_by_key(|(_, mapping)| mapping.last)?;
+            self.close(oldest);
+        }
+        let Some((at, context)) = Self::ask(api, export) else {
+            count(&COUNTS.failures);
+            if self.refused.len() >= MOST {
+                self.refused.remove(0);
+            }
+            self.refused.push((export.handle, export.buffer));
+            return None;
+        };
+        count(&COUNTS.opens);
+        self.list.push(Mapping {
+            export: *export,
+            peers: vec![peer],
+            at,
+            context,
+            uses: 0,
+            last: self.clock,
+        });
+        Some(self.list.len() - 1)
+    }
+
+    /// Have the driver map it, in a context of a device that this process uses and that reaches the memory's.
+    fn ask(api: &Api, export: &Export) -> Option<(Address, Object)> {
+        let theirs = place::devices(api).find(|&device| uuid_of(api, device) == Some(Uuid(export.device)));
+        let own = match theirs {
+            Some(device) if place::is_used(api, device) => device,
+            _ => place::last_device(api)?,
+        };
+        if let Some(theirs) = theirs
+            && theirs != own
+        {
+            let mut can: c_int = 0;
+            // SAFETY: the driver writes an int, or nothing.
+            unsafe { (api.device_can_access_peer)(&raw mut can, own.0 as Ordinal, theirs.0 as Ordinal) };
+            if can == 0 {
+                return None;
+            }
+        }
+        let context = place::context_for(api, own, null_mut()).ok()?;
+        let _current = Current::enter(api, context).ok()?;
+        let (mut at, mut base, mut size) = (0, 0, 0_usize);
+        // SAFETY: the driver checks the handle, and writes where it has mapped the memory.
+        unsafe {
+            let handle = IpcHandle(export.handle);
+            if (api.ipc_open)(&raw mut at, handle, flag::IPC_LAZY_ENABLE_PEER_ACCESS) != code::SUCCESS {
+                return None;
+            }
+            // A peer's word for its size is not taken.
+            let answer = (api.address_range)(&raw mut base, &raw mut size, at);
+            if answer != code::SUCCESS || base != at || (size as u64) < export.size {
+                (api.ipc_close)(at);
+                return None;
+            }
+        }
+        Some((at, context))
+    }
+
+    fn close(&mut self, at: usize) {
+        let mapping = self.list.swap_remove(at);
+        count(&COUNTS.closes);
+        if let Some(api) = watched_driver()
+            && let Ok(_current) = Current::enter(api, mapping.context)
+        {
+            // SAFETY: mapped by `ask`, and not in use.
+            unsafe { (api.ipc_close)(mapping.at) };
+        }
+    }
+}

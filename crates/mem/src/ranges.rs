@@ -1,0 +1,191 @@
+//! Addresses that are surely host memory, told by comparisons: the driver takes 1.2 us to say so of each.
+//!
+//! Only what cannot become another thing: the program's image, its heap up to the current break, the top of the main thread's stack, and
+//! what the engine has told ([`host_range`]). Of any other mapping, the driver is asked each time. A cache by page of what it has answered
+//! would be wrong: host memory can be unmapped, and its address be a device's next.
+
+use std::ffi::{c_int, c_void};
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use isthmus_os::small_file;
+
+/// How much of the main thread's stack is compared with. The kernel keeps other mappings 128 MiB away from its top.
+const STACK: usize = 8 << 20;
+/// How many ranges of one sort are kept.
+const RANGES: usize = 64;
+
+/// Ranges of addresses, looked at without a lock.
+struct Ranges {
+    starts: [AtomicUsize; RANGES],
+    /// 0: the entry is not in use.
+    ends: [AtomicUsize; RANGES],
+    /// Entries behind these have never been used.
+    used: AtomicUsize,
+    change: Mutex<()>,
+}
+
+impl Ranges {
+    const fn new() -> Self {
+        Self {
+            starts: [const { AtomicUsize::new(0) }; RANGES],
+            ends: [const { AtomicUsize::new(0) }; RANGES],
+            used: AtomicUsize::new(0),
+            change: Mutex::new(()),
+        }
+    }
+
+    fn contain(&self, address: usize) -> bool {
+        (0..self.used.load(Ordering::Acquire)).any(|i| {
+            let end = self.ends[i].load(Ordering::Acquire);
+            address < end
+                && address >= self.starts[i].load(Ordering::Acquire)
+                && self.ends[i].load(Ordering::Acquire) == end
+        })
+    }
+
+    /// False if there is no room.
+    fn add(&self, range: &Range<usize>) -> bool {
+        let _lock = self.change.lock().unwrap_or_else(PoisonError::into_inner);
+        let used = self.used.load(Ordering::Relaxed);
+        let free = (0..used).find(|&i| self.ends[i].load(Ordering::Relaxed) == 0);
+        let at = free.unwrap_or(used);
+        if at == RANGES {
+            return false;
+        }
+        self.starts[at].store(range.start, Ordering::Release);
+        self.ends[at].store(range.end, Ordering::Release);
+        self.used.store(used.max(at + 1), Ordering::Release);
+        true
+    }
+
+    /// The range that begins there, which is none of these any more.
+    fn remove(&self, start: usize) -> Option<Range<usize>> {
+        let _lock = self.change.lock().unwrap_or_else(PoisonError::into_inner);
+        (0..self.used.load(Ordering::Relaxed)).find_map(|i| {
+            let end = self.ends[i].load(Ordering::Relaxed);
+            (end != 0 && self.starts[i].load(Ordering::Relaxed) == start).then(|| {
+                self.ends[i].store(0, Ordering::Release);
+                start..end
+            })
+        })
+    }
+}
+
+static HOST: Ranges = Ranges::new();
+static PINNED: Ranges = Ranges::new();
+
+/// From now on, `bytes` bytes from `start` on are host memory without a question, until [`no_host_range`]: segments of the job. They must
+/// stay mapped until then. A call that finds no room for it does nothing.
+pub fn host_range(start: *const u8, bytes: usize) {
+    let start = start.addr();
+    HOST.remove(start);
+    HOST.add(&(start..start + bytes));
+}
+
+/// The range that [`host_range`] has been told with this start is to be asked about again.
+pub fn no_host_range(start: *const u8) {
+    HOST.remove(start.addr());
+}
+
+/// The range is registered with the driver: copies from and to it need no intermediate copy. False if there is no room.
+pub fn add_pinned(range: &Range<usize>) -> bool {
+    PINNED.add(range)
+}
+
+pub fn remove_pinned(start: usize) -> Option<Range<usize>> {
+    PINNED.remove(start)
+}
+
+/// Is it registered, as far as this is known without the driver?
+pub fn is_pinned(address: usize) -> bool {
+    PINNED.contain(address)
+}
+
+/// Parts of every process.
+struct Own {
+    image: Range<usize>,
+    heap: usize,
+    stack: Range<usize>,
+}
+
+/// Is it host memory without a question?
+pub fn is_surely_host(address: usize) -> bool {
+    static OWN: OnceLock<Own> = OnceLock::new();
+    if HOST.contain(address) {
+        return true;
+    }
+    let own = OWN.get_or_init(own);
+    own.image.contains(&address)
+        || own.stack.contains(&address)
+        || (address >= own.heap && {
+            // SAFETY: a question for the current break.
+            address < unsafe { libc::sbrk(0) }.addr()
+        })
+}
+
+fn own() -> Own {
+    // Numbers of fields as in proc_pid_stat(5), from the third on, which follows the name in parentheses.
+    let stat = small_file::read("/proc/self/stat").unwrap_or_default();
+    let fields: Vec<&str> = stat
+        .rsplit_once(')')
+        .map_or_else(Vec::new, |(_, rest)| rest.split_whitespace().collect());
+    let field = |number: usize| fields.get(number - 3).and_then(|text| text.parse().ok()).unwrap_or(0);
+    let (stack, heap): (usize, usize) = (field(28), field(47));
+    Own {
+        image: image(),
+        heap: if heap > 1 { heap } else { usize::MAX },
+        stack: if stack > STACK { stack - STACK..stack } else { 0..0 },
+    }
+}
+
+/// Where the program itself lies.
+fn image() -> Range<usize> {
+    unsafe extern "C" fn first(info: *mut libc::dl_phdr_info, _size: usize, data: *mut c_void) -> c_int {
+        // SAFETY: the linker gives a valid record with its headers, and `data` is the range below.
+        unsafe {
+            let range = &mut *data.cast::<Range<usize>>();
+            let base = (*info).dlpi_addr as usize;
+            for i in 0..usize::from((*info).dlpi_phnum) {
+                let header = &*(*info).dlpi_phdr.add(i);
+                if header.p_type == libc::PT_LOAD {
+                    let start = base + header.p_vaddr as usize;
+                    range.start = range.start.min(start);
+                    range.end = range.end.max(start + header.p_memsz as usize);
+                }
+            }
+        }
+        1
+    }
+    let mut range = usize::MAX..0;
+    // SAFETY: the callback writes to `range`, which lives during the call.
+    unsafe { libc::dl_iterate_phdr(Some(first), (&raw mut range).cast()) };
+    range
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_the_heap_and_the_stack_are_host_memory() {
+        static VALUE: AtomicUsize = AtomicUsize::new(5);
+        assert!(is_surely_host((&raw const VALUE).addr()));
+        assert!(!is_surely_host(0));
+        assert!(!is_surely_host(usize::MAX));
+        let own = own();
+        assert!(own.image.contains(&(is_surely_host as fn(usize) -> bool as usize)));
+        assert!(own.stack.len() == STACK);
+    }
+
+    #[test]
+    fn a_range_that_is_told_is_host_memory_until_it_is_no_more() {
+        let start = std::ptr::without_provenance(0x7000_0000_0000);
+        host_range(start, 4096);
+        assert!(is_surely_host(start.addr()) && is_surely_host(start.addr() + 4095));
+        assert!(!is_surely_host(start.addr() + 4096));
+        no_host_range(start);
+        assert!(!is_surely_host(start.addr()));
+    }
+}
