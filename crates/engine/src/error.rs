@@ -44,6 +44,9 @@ pub enum Error {
         /// The mistake.
         why: &'static str,
     },
+    /// Memory of a device cannot be used so, as its driver says.
+    #[error("{0}")]
+    Device(String),
     /// The arguments of a one-sided operation contradict each other.
     #[error("one-sided operation: {0}")]
     Mismatch(&'static str),

@@ -80,6 +80,13 @@ pub mod layout {
     pub use isthmus_transfer::{Layout, Level, Span};
 }
 
+/// Have addresses asked about from now on, whether they are memory of devices, if there may be such. The engine has booted.
+pub fn watch_devices() {
+    if supports_devices() {
+        enter().watch_devices();
+    }
+}
+
 /// This process. Valid after [`boot`].
 pub fn world() -> &'static World {
     membership::own::world().expect("MPI procedures check that the engine has booted")
@@ -464,6 +471,13 @@ impl Entered {
         // Each node counts in a part of its own, which begins with an even number.
         let part = (u64::from(u32::MAX) / u64::from(segment.nodes())) & !1;
         part * u64::from(segment.node()) + segment.take_numbers(count)
+    }
+
+    /// From now on memory of devices is looked for. What the job shares is host memory without a question.
+    pub fn watch_devices(&mut self) {
+        let segment = self.engine().segment;
+        isthmus_mem::host_range(segment.base().as_ptr(), segment.mapped());
+        isthmus_mem::watch();
     }
 
     /// Has everything that was to be sent left this process?

@@ -679,6 +679,11 @@ impl Segment {
         self.mapping.base()
     }
 
+    /// Bytes that are mapped from there on, present or not.
+    pub fn mapped(&self) -> usize {
+        self.mapping.len()
+    }
+
     /// Offset of `length` bytes at `address` of this process; `None`: they are not of this mapping.
     #[inline]
     pub fn offset_of(&self, address: u64, length: u64) -> Option<u64> {

@@ -13,6 +13,7 @@
 pub mod attached;
 pub mod cma;
 pub mod copy;
+pub mod cuda;
 pub mod device;
 pub mod fault;
 pub mod helper;

@@ -42,6 +42,11 @@ pub trait Transfer: Debug + Send + Sync {
     /// us until we tell it that we are done: they are written.
     unsafe fn push(&self, local: &Layout<'_>, remote: &Layout<'_>, range: Range<u64>) -> Result<(), Interrupted>;
 
+    /// What is known of the last failure beside its error.
+    fn explanation(&self) -> Option<String> {
+        None
+    }
+
     /// Begin to copy `range` from the peer, as much of its beginning as can be begun at once, by something that copies while the caller goes on.
     /// `None`: the mechanism has no such thing. Does not wait.
     ///

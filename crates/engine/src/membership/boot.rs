@@ -17,7 +17,7 @@ use crate::membership::launcher::{IS_OURS, LIFELINE, tell};
 use crate::membership::locality;
 use crate::membership::own::{FENCE_NEEDED, FORKED, IDLE, INSIDE, STATE, State, WORLD, believed_cpus, state, world};
 use crate::membership::pmi;
-use crate::memory::{devices, heap};
+use crate::memory::heap;
 use crate::progress::{gate, thread};
 use crate::protocol::mechanism;
 use crate::types::World;
@@ -358,7 +358,6 @@ pub fn join() -> Result<()> {
     if *users == 0 {
         let was_inside = state() == State::Inside;
         boot()?;
-        devices::watch();
         if was_inside {
             resume();
         }

@@ -11,13 +11,6 @@ pub fn supports_devices() -> bool {
     wanted > 1 || (wanted == 1 && device::has_driver())
 }
 
-/// Have addresses asked about from now on, if they may.
-pub(crate) fn watch() {
-    if supports_devices() {
-        device::watch();
-    }
-}
-
 /// Why a library that takes host memory only refuses a buffer; `None`: it takes it. Without a driver one predictable branch.
 #[inline(always)]
 pub fn refused<T>(buffer: *const T) -> Option<String> {

@@ -97,8 +97,9 @@ impl Engine {
         }
         let from = self
             .export_beside(record.descriptor, expected)
-            .and_then(|export| mem::open(u64::from(peer), &export));
-        let Some(from) = from else { return false };
+            .and_then(|export| mem::map(u64::from(peer), &export));
+        let Some(mapped) = from else { return false };
+        let from = mapped.start();
         let length = expected as usize;
         // SAFETY: the receive's pending buffer has room for `expected` bytes; as many are mapped from the sender's device, which leaves them alone
         // until it hears that we have finished.
@@ -179,8 +180,9 @@ impl Engine {
         let to = self
             .export_beside(help.descriptor, help.length)
             .filter(|_| is_readable)
-            .and_then(|export| mem::open(u64::from(peer), &export));
-        let Some(to) = to else { return false };
+            .and_then(|export| mem::map(u64::from(peer), &export));
+        let Some(mapped) = to else { return false };
+        let to = mapped.start();
         let claimed = self
             .descriptor(help.descriptor)
             .and_then(|descriptor| descriptor.claim_back());

@@ -903,6 +903,9 @@ fn copy_by_transfer(
             }
             Err(stopped) => {
                 check_alive(target.peer())?;
+                if let Some(error) = target.device_failure() {
+                    return Err(error);
+                }
                 is_half_done |= stopped.done > 0 && direction == Direction::Push;
                 if !target.failed(direction, stopped) {
                     break;

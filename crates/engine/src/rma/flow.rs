@@ -496,6 +496,9 @@ unsafe fn by_single_copy(
             Err(stopped) => {
                 done += stopped.done;
                 check_alive(target.peer())?;
+                if let Some(error) = target.device_failure() {
+                    return Err(error);
+                }
                 if !target.failed(direction, stopped) {
                     break;
                 }

@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use isthmus_mem::{self as mem, Export};
 use isthmus_shm::SharedAddress;
+use isthmus_transfer::cuda::Cuda;
 
 use super::locks::{self, Locks, PHASES};
 use super::{direct, home, mailbox};
@@ -23,6 +25,9 @@ pub enum Atomicity {
     Locked = 2,
 }
 
+/// In the place of an [`Atomicity`]: memory of a device, whose elements are changed under the owner's locks.
+const ON_DEVICE: u16 = 3;
+
 const MAGIC: u32 = 0x4b_52_4d_41;
 
 /// Names a region of a process. Plain data of any bits, to be told to other processes; checked by
@@ -35,7 +40,7 @@ pub struct RegionKey {
     /// Address of byte 0 in the owner.
     base: u64,
     length: u64,
-    /// Where byte 0 lies for all; 0: in ordinary memory.
+    /// Where byte 0 lies for all; 0: in ordinary memory. Of memory of a device: where its export lies.
     shared_address: u64,
     /// Where the owner's lock table lies.
     locks: u64,
@@ -83,7 +88,7 @@ impl RegionKey {
 
     /// Do all processes of the job map it?
     pub fn is_mapped(&self) -> bool {
-        self.shared_address != 0
+        self.shared_address != 0 && self.atomicity != ON_DEVICE
     }
 
     pub(super) fn parse(self, peer: Peer) -> Result<Parsed> {
@@ -97,6 +102,9 @@ impl RegionKey {
         }
         if self.base.checked_add(self.length).is_none() {
             return bad("more bytes than an address space has");
+        }
+        if self.atomicity == ON_DEVICE {
+            return self.parse_on_device(home.me);
         }
         let atomicity = match self.atomicity {
             1 => Atomicity::Elements,
@@ -119,11 +127,10 @@ impl RegionKey {
                 locks,
                 phase,
                 atomicity: Atomicity::Locked,
+                device: None,
             });
         }
-        let Some(locks) = locks::at(SharedAddress(self.locks)) else {
-            return bad("its lock table lies outside the job's memory");
-        };
+        let locks = self.locks()?;
         let mut direct = 0;
         if self.shared_address != 0 {
             match REGISTRY.at(SharedAddress(self.shared_address), self.length) {
@@ -148,9 +155,59 @@ impl RegionKey {
             locks,
             phase,
             atomicity,
+            device: None,
+        })
+    }
+
+    fn locks(self) -> Result<&'static Locks> {
+        locks::at(SharedAddress(self.locks)).ok_or(Error::BadKey {
+            peer: self.owner,
+            why: "its lock table lies outside the job's memory",
+        })
+    }
+
+    /// Of memory of a device.
+    #[cold]
+    fn parse_on_device(self, me: u32) -> Result<Parsed> {
+        let bad = |why| Error::BadKey { peer: self.owner, why };
+        let home = home()?;
+        if home.segment.is_elsewhere(self.owner) {
+            return Err(bad("it is memory of a device on another node"));
+        }
+        let at = REGISTRY.at(SharedAddress(self.shared_address), EXPORT);
+        let at = at.ok_or_else(|| bad("its export lies outside the job's memory"))?;
+        // SAFETY: as many bytes are mapped there; any are an export.
+        let export = unsafe { at.cast::<Export>().as_ptr().read_unaligned() };
+        let end = export.offset.checked_add(self.length);
+        if end.is_none_or(|end| end > export.size) {
+            return Err(bad("it reaches beyond the device's allocation"));
+        }
+        let cuda = match self.owner == me {
+            true => Cuda::own(),
+            false => {
+                let mapped = mem::map(u64::from(self.owner), &export);
+                Cuda::of_peer(
+                    self.base,
+                    mapped.ok_or_else(|| bad("its memory of a device cannot be mapped here"))?,
+                )
+            }
+        };
+        Ok(Parsed {
+            id: self.id,
+            base: self.base,
+            length: self.length,
+            direct: None,
+            is_shared: false,
+            is_elsewhere: false,
+            locks: self.locks()?,
+            phase: 0,
+            atomicity: Atomicity::Locked,
+            device: Some(Box::new(cuda)),
         })
     }
 }
+
+const EXPORT: u64 = size_of::<Export>() as u64;
 
 /// What a good key says.
 pub(super) struct Parsed {
@@ -164,6 +221,8 @@ pub(super) struct Parsed {
     pub locks: &'static Locks,
     pub phase: u8,
     pub atomicity: Atomicity,
+    /// What copies, if it is memory of a device.
+    pub device: Option<Box<Cuda>>,
 }
 
 /// Memory of this process that others may access.
@@ -179,7 +238,7 @@ pub struct Region {
 /// them any more, which the caller's model says: nothing of it is known here. To drop the region changes nothing for others.
 ///
 /// # Errors
-/// There is no memory for the lock table, or the range wraps around.
+/// There is no memory for the lock table, the range wraps around, or it is memory of a device that cannot be exported.
 pub fn register(base: *mut u8, length: u64) -> Result<Region> {
     register_as(base, length, Atomicity::Elements)
 }
@@ -191,6 +250,13 @@ pub fn register_as(base: *mut u8, length: u64, atomicity: Atomicity) -> Result<R
     let base = base.expose_provenance() as u64;
     if base.checked_add(length).is_none() {
         return Err(Error::Mismatch("a region of more bytes than an address space has"));
+    }
+    if mem::is_watched() && length > 0 {
+        let first = std::ptr::with_exposed_provenance(base as usize);
+        let kind = mem::kind_of(first).map_err(|error| Error::Device(error.to_string()))?;
+        if kind.is_device() {
+            return register_on_device(first, length, IDS.fetch_add(1, Ordering::Relaxed));
+        }
     }
     let shared_address = match length {
         0 => 0,
@@ -233,6 +299,34 @@ pub fn register_as(base: *mut u8, length: u64, atomicity: Atomicity) -> Result<R
     Ok(Region { key })
 }
 
+/// Memory of a device: others map it, and copy by its driver.
+#[cold]
+fn register_on_device(base: *const u8, length: u64, id: u32) -> Result<Region> {
+    let refused = |why: &str| Error::Device(format!("memory of a GPU at {base:?}, {length} bytes: {why}"));
+    let export = mem::export(base).ok_or_else(|| {
+        refused("the driver does not let other processes map it (memory of a pool or of virtual memory management: take it from cuMemAlloc)")
+    })?;
+    if export.size - export.offset < length {
+        return Err(refused("its allocation ends before"));
+    }
+    let place = heap::allocate(EXPORT, 64)?;
+    // SAFETY: as many bytes were allocated for it.
+    unsafe { place.cast::<Export>().as_ptr().write_unaligned(export) };
+    let shared_address = heap::shared_address_of(place.as_ptr(), EXPORT).map_or(0, |shared_address| shared_address.0);
+    let key = RegionKey {
+        magic: MAGIC,
+        owner: home()?.me,
+        base: base.addr() as u64,
+        length,
+        shared_address,
+        locks: locks::own()?.0,
+        atomicity: ON_DEVICE,
+        phase: 0,
+        id,
+    };
+    Ok(Region { key })
+}
+
 /// Regions of this process that calls may come for, by number: of ordinary memory, and all where there are several nodes. New ones come to
 /// the end, and those that go are mostly the first or the last.
 static OWN: Mutex<VecDeque<RegionKey>> = Mutex::new(VecDeque::new());
@@ -249,6 +343,12 @@ pub(super) fn own_key(id: u32) -> Option<RegionKey> {
 
 /// Expose a region of this process no more: as [`Region::deregister`], for holders of its key only.
 pub fn deregister(key: RegionKey) {
+    if key.atomicity == ON_DEVICE && key.magic == MAGIC {
+        if let Some(place) = REGISTRY.at(SharedAddress(key.shared_address), EXPORT) {
+            heap::free(place);
+        }
+        return;
+    }
     if key.atomicity == Atomicity::Elements as u16
         && key.magic == MAGIC
         && let Some(uses) = phases().get_mut(usize::from(key.phase))

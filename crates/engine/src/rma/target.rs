@@ -27,6 +27,8 @@ pub struct Target {
     is_direct: bool,
     is_shared: bool,
     is_elsewhere: bool,
+    /// Is it memory of a device? Then `transfer` is this target's own.
+    is_on_device: bool,
     atomicity: Atomicity,
     pub(super) locks: &'static Locks,
     pub(super) phase: u8,
@@ -63,7 +65,14 @@ impl Target {
             locks,
             phase,
             atomicity,
+            device,
         } = key.parse(peer)?;
+        let transfer = OnceLock::new();
+        let is_on_device = device.is_some();
+        if let Some(device) = device {
+            // Until the target is dropped.
+            let _ = transfer.set(Box::leak(device) as &'static dyn Transfer);
+        }
         Ok(Self {
             peer,
             id,
@@ -73,10 +82,11 @@ impl Target {
             is_direct: direct.is_some(),
             is_shared,
             is_elsewhere,
+            is_on_device,
             atomicity,
             locks,
             phase,
-            transfer: OnceLock::new(),
+            transfer,
             refused: [const { AtomicBool::new(false) }; 2],
             mailboxes: AtomicPtr::new(null_mut()),
             network_key: OnceLock::new(),
@@ -153,7 +163,7 @@ impl Target {
         if let Some(boxes) = unsafe { known.as_ref() } {
             return Some(boxes);
         }
-        if self.is_direct || self.is_elsewhere {
+        if self.is_direct || self.is_elsewhere || self.is_on_device {
             return None;
         }
         let boxes = mailbox::at(&self.locks.mailboxes)?;
@@ -240,6 +250,16 @@ impl Target {
         Some(*self.transfer.get_or_init(|| access.transfer()))
     }
 
+    /// If it is memory of a device: a copy has failed, and why. Nothing else reaches it.
+    pub(super) fn device_failure(&self) -> Option<Error> {
+        if !self.is_on_device {
+            return None;
+        }
+        let said = self.transfer.get()?.explanation();
+        let why = said.unwrap_or_else(|| "its driver could not copy".to_owned());
+        Some(Error::Device(format!("memory of a GPU of rank {}: {why}", self.peer.0)))
+    }
+
     /// A single copy has failed: say so, and remember what will fail for good. True: it will.
     #[cold]
     pub(super) fn failed(&self, direction: Direction, stopped: Interrupted) -> bool {
@@ -251,5 +271,16 @@ impl Target {
             self.refused[direction as usize].store(true, Ordering::Relaxed);
         }
         refused
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        if self.is_on_device
+            && let Some(transfer) = self.transfer.take()
+        {
+            // SAFETY: `attach` has leaked it from a box, for this target alone.
+            drop(unsafe { Box::from_raw(from_ref(transfer).cast_mut()) });
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use isthmus_collective::Root;
+use isthmus_collective::{Link, Root};
 use isthmus_collective::elements::Elements;
 use isthmus_mem::Kind;
 
@@ -49,6 +49,15 @@ pub(super) fn buffer<'a>(
     datatype: &'a Datatype,
 ) -> Result<Elements<'a>> {
     blocks_in_a_row(call, name, buffer, count, 1, datatype)
+}
+
+/// How many processes a call exchanges blocks with: those of the other group, if there is one.
+#[inline]
+pub(super) fn others(link: &impl Link) -> usize {
+    match link.remote_size() {
+        0 => link.size(),
+        others => others,
+    }
 }
 
 /// As [`buffer`], the first of so many blocks of as many elements each.

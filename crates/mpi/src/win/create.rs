@@ -22,7 +22,6 @@ use crate::attribute::Attributes;
 use crate::check as mode;
 use crate::coll::check;
 use crate::comm::{Comm, gather_both};
-use crate::datatype::check_host;
 use crate::errhandler::ERRORS_ARE_FATAL;
 use crate::error::{Error, Result};
 use crate::fail;
@@ -79,7 +78,6 @@ pub fn win_create(
         if base.is_null() && size > 0 {
             return Err(fail!(Base, "base is null, and size={size}"));
         }
-        check_host("base", base)?;
         Ok(Brought {
             base: base.cast(),
             bytes: size,
