@@ -5,9 +5,9 @@
 #include "check.h"
 
 /* The seed; the state of choices that are the same on all ranks, and of the others. */
-static unsigned seed, shared, own;
+__attribute__((unused)) static unsigned seed, shared, own;
 
-static int any(unsigned *state, int below) { return (int)(next_random(state) % (unsigned)below); }
+__attribute__((unused)) static int any(unsigned *state, int below) { return (int)(next_random(state) % (unsigned)below); }
 
 static unsigned scramble(unsigned x) {
     x = (x ^ x >> 16) * 0x7feb352du;

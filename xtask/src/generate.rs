@@ -24,7 +24,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::compatibility;
-use standard::Standard;
+use standard::{Library, Standard};
 
 /// Where generated Rust goes; every file in it is ours.
 const GENERATED: &str = "crates/abi/src/generated";
@@ -93,10 +93,12 @@ fn generate(standard: &Standard) -> Result<BTreeMap<PathBuf, String>> {
     for abi in &header::ABIS {
         files.insert(abi.path.into(), header::render(standard, abi)?);
     }
-    files.insert(
-        "include/isthmus/openmpi/mpi-ext.h".into(),
-        header::openmpi_extensions(standard)?,
-    );
+    for (path, library) in [
+        ("include/mpi-ext.h", Library::Standard),
+        ("include/isthmus/openmpi/mpi-ext.h", Library::OpenMpi),
+    ] {
+        files.insert(path.into(), header::extensions(standard, library)?);
+    }
     files.insert("docs/unfinished.md".into(), unfinished::render(standard));
     for (library, text) in trampoline::render(standard) {
         files.insert(Path::new("crates/abi/trampoline").join(library), text);

@@ -761,9 +761,9 @@ P\name:
     .size \name, . - P\name
 .endm
 
-    extension MPIX_Query_cuda_support, MPIX_Query_gpu_support
-    extension MPIX_Query_hip_support, MPIX_Query_gpu_support
-    extension MPIX_Query_ze_support, MPIX_Query_gpu_support
+    extension MPIX_Query_cuda_support, MPIX_Query_cuda_support
+    extension MPIX_Query_hip_support, MPIX_Query_other_support
+    extension MPIX_Query_ze_support, MPIX_Query_other_support
     extension MPIX_GPU_query_support, MPIX_GPU_query_support
     extension MPIX_Request_is_complete, MPIX_Request_is_complete
     extension MPIX_Grequest_start, MPIX_Grequest_start

@@ -701,4 +701,21 @@ P\name:
     entry MPI_Wtick
     entry MPI_Wtime
 
+/* Functions beside the standard's: see mpi-ext.h. */
+.macro extension name, target
+    .p2align 3
+    .globl P\name
+    .type P\name, %function
+P\name:
+    jump isthmus_mpich_\target
+    .size P\name, . - P\name
+    .weak \name
+    .type \name, %function
+    .set \name, P\name
+    .size \name, . - P\name
+.endm
+
+    extension MPIX_Query_cuda_support, MPIX_Query_cuda_support
+    extension MPIX_Query_rocm_support, MPIX_Query_other_support
+
     .section .note.GNU-stack, "", %progbits

@@ -786,8 +786,8 @@ P\name:
     own MPIX_Scan_init, openmpi_MPI_Scan_init
     own MPIX_Scatter_init, openmpi_MPI_Scatter_init
     own MPIX_Scatterv_init, openmpi_MPI_Scatterv_init
-    own MPIX_Query_cuda_support, mpich_MPIX_Query_gpu_support
-    own MPIX_Query_rocm_support, mpich_MPIX_Query_gpu_support
+    own MPIX_Query_cuda_support, mpich_MPIX_Query_cuda_support
+    own MPIX_Query_rocm_support, mpich_MPIX_Query_other_support
     own OMPI_C_MPI_NULL_COPY_FN, openmpi_null_copy_fn
     own OMPI_C_MPI_DUP_FN, mpich_MPIR_Dup_fn
     own OMPI_C_MPI_NULL_DELETE_FN, openmpi_null_delete_fn

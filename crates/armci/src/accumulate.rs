@@ -15,7 +15,7 @@ use crate::far::{BlockTarget, Far};
 use crate::life::{Job, job};
 use crate::lock::ShortLock;
 use crate::section::Section;
-use crate::transfer::{check_vectors, checked};
+use crate::transfer::{check_own, check_own_vectors, check_vectors, checked};
 use crate::vector::{End, Vector};
 
 /// Types of elements.
@@ -285,6 +285,7 @@ fn whole(sum: Sum, bytes: u64) -> Result<()> {
 pub unsafe fn section(sum: Sum, section: &Section, from: *const u8, to: *mut u8, proc: i32) -> Result<()> {
     let job = job()?;
     whole(sum, section.row)?;
+    check_own(End::Target, from, to)?;
     let (source, target) = (from.expose_provenance() as u64, to.expose_provenance() as u64);
     if let Some(far) = &job.far {
         let owner = job.process(proc)?;
@@ -331,6 +332,8 @@ pub unsafe fn add_section(job: &Job, sum: Sum, section: &Section, from: u64, to:
 /// As for [`section`], for each piece; the arrays must be as long as they say.
 pub unsafe fn pieces(sum: Sum, entries: &[Vector], proc: i32) -> Result<()> {
     let job = job()?;
+    // SAFETY: the caller's promise.
+    unsafe { check_own_vectors(End::Target, entries) }?;
     for entry in entries {
         whole(sum, u64::try_from(entry.bytes).unwrap_or(0))?;
     }

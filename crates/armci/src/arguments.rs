@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::ffi::{CStr, c_char};
 
+use isthmus_engine::refused;
+
 use crate::error::{Result, argument};
 
 /// From so many bytes on it is looked whether there is memory of them: a fraction of what an operation on them takes.
@@ -31,6 +33,9 @@ pub unsafe fn checked_bytes<'a>(name: &str, data: *mut u8, length: usize) -> Res
     if length != 0 && data.is_null() {
         return Err(argument(format!("{name} is null")));
     }
+    if length > 0 {
+        check_host(name, data)?;
+    }
     if length >= LOOKED_AT_FROM && !isthmus_os::mmap::is_mapped(data.addr(), length) {
         return Err(argument(format!(
             "{name}={data:p}, {length} bytes, is beyond the memory that this process has there: is the count wrong?"
@@ -38,6 +43,18 @@ pub unsafe fn checked_bytes<'a>(name: &str, data: *mut u8, length: usize) -> Res
     }
     // SAFETY: the caller's promise.
     Ok(unsafe { bytes(data, length) })
+}
+
+/// Refuse memory of a device, where an object of the caller's own is to be.
+///
+/// # Errors
+/// It is.
+#[inline(always)]
+pub fn check_host(name: &str, data: *const u8) -> Result<()> {
+    match refused(data) {
+        None => Ok(()),
+        Some(why) => Err(argument(format!("{name}={why}"))),
+    }
 }
 
 /// Bytes that the caller gave; null is none.

@@ -66,6 +66,7 @@ pub fn init(members: Option<Vec<Peer>>) -> Result<()> {
         check_same(members.as_deref())?;
     } else {
         isthmus_engine::join()?;
+        isthmus_engine::watch_devices();
         if let Err(error) = found(members) {
             isthmus_engine::part();
             return Err(error);

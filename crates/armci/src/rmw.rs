@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicI32, AtomicI64, Ordering};
 
+use crate::arguments::check_host;
 use crate::elsewhere;
 use crate::error::{Result, argument};
 use crate::far::{Change, Far};
@@ -90,6 +91,7 @@ unsafe fn rmw_far(
 pub unsafe fn rmw(operation: Operation, local: *mut u8, remote: *mut u8, extra: i32, proc: i32) -> Result<()> {
     let job = job()?;
     let proc = job.process(proc)?;
+    check_host("ploc", local)?;
     let width = match operation {
         Operation::Swap | Operation::FetchAndAdd => 4,
         Operation::SwapLong | Operation::FetchAndAddLong => 8,

@@ -3,11 +3,13 @@
 
 use std::sync::atomic::{AtomicI32, Ordering};
 
+use isthmus_os::device;
 use isthmus_transfer::Layout;
 use isthmus_transfer::copy::copy;
 use isthmus_transfer::local::copy_range;
 use isthmus_transfer::rows::copy_alike;
 
+use crate::arguments::check_host;
 use crate::directory;
 use crate::elsewhere;
 use crate::error::{Error, Result, argument};
@@ -36,6 +38,34 @@ pub fn check(job: &Job, what: &'static str, proc: usize, start: u64, end: u64) -
         length: end - start,
         proc,
     })
+}
+
+/// Check that the caller's own end is host memory.
+///
+/// # Errors
+/// It lies in the memory of a device.
+#[inline(always)]
+pub fn check_own(end: End, from: *const u8, to: *const u8) -> Result<()> {
+    match end {
+        End::Source => check_host("dst", to),
+        End::Target => check_host("src", from),
+    }
+}
+
+/// As [`check_own`], for each piece.
+///
+/// # Errors
+/// As for [`check_own`].
+///
+/// # Safety
+/// The arrays must be as long as they say.
+pub unsafe fn check_own_vectors(end: End, entries: &[Vector]) -> Result<()> {
+    if !device::is_watched() {
+        return Ok(());
+    }
+    // SAFETY: the caller's promise.
+    let check = |entry: &Vector| unsafe { entry.for_each(|source, target, _| check_own(end, source, target)) };
+    entries.iter().try_for_each(check)
 }
 
 /// Check the global end of a section, and answer the process.
@@ -77,6 +107,7 @@ pub unsafe fn row(end: End, from: *const u8, to: *mut u8, bytes: i32, proc: i32)
         End::Source => ("src", from.addr() as u64),
         End::Target => ("dst", to.addr() as u64),
     };
+    check_own(end, from, to)?;
     let ends = (from.expose_provenance() as u64, to.expose_provenance() as u64);
     // SAFETY: the caller's promise.
     if job.far.is_some() && unsafe { move_far(job, end, &Section::row(bytes), ends.0, ends.1, proc) }? {
@@ -97,6 +128,7 @@ pub unsafe fn row(end: End, from: *const u8, to: *mut u8, bytes: i32, proc: i32)
 /// As for [`row`].
 pub unsafe fn section(end: End, section: &Section, from: *const u8, to: *mut u8, proc: i32) -> Result<()> {
     let job = job()?;
+    check_own(end, from, to)?;
     let (source, target) = (from.expose_provenance() as u64, to.expose_provenance() as u64);
     // SAFETY: the caller's promise.
     if unsafe { move_far(job, end, section, source, target, job.process(proc)?) }? {
@@ -198,6 +230,8 @@ pub unsafe fn check_vectors(job: &Job, end: End, entries: &[Vector], proc: i32) 
 /// As for [`row`], for each piece; the arrays must be as long as they say.
 pub unsafe fn pieces(end: End, entries: &[Vector], proc: i32) -> Result<()> {
     let job = job()?;
+    // SAFETY: the caller's promise.
+    unsafe { check_own_vectors(end, entries) }?;
     let number = job.process(proc)?;
     if let Some(far) = job.far(number) {
         // SAFETY: the caller's promise.

@@ -1,5 +1,6 @@
 //! `isthmus doctor`: tries what Isthmus builds on, and says what to change where something is missing.
 
+mod devices;
 mod files;
 mod others;
 
@@ -12,6 +13,8 @@ use serde::Serialize;
 
 use crate::prefix::Prefix;
 use crate::show;
+
+pub use devices::try_memory;
 
 /// How much a finding matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -84,6 +87,7 @@ pub fn run(json: bool) -> Result<ExitCode> {
         .chain(others::findings())
         .chain([files::finding()])
         .chain(mapped_peers())
+        .chain(devices::findings())
         .chain([kernel_module()].into_iter().flatten())
         .collect();
     if json {

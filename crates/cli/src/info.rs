@@ -10,7 +10,9 @@ use isthmus_engine::backoff::{self, BESIDE_OTHERS, Facts, LOOKS_AT_WORK, LOOKS_A
 use isthmus_engine::occupancy::Cpus;
 use isthmus_engine::symmetric::size;
 use isthmus_engine::wakes;
-use isthmus_engine::{counters, limits, protocols, rma, single_copies_pay, single_copy_price, tunables};
+use isthmus_engine::{
+    counters, limits, protocols, rma, single_copies_pay, single_copy_price, supports_devices, tunables,
+};
 use isthmus_os::{cgroup, cma_probe, cpu, kmod, membarrier, memfd, memory, topology, yama};
 use isthmus_transfer::{helper, vmsplice};
 use serde::Serialize;
@@ -166,6 +168,26 @@ pub fn limits() -> ExitCode {
     ExitCode::SUCCESS
 }
 
+/// How messages from and to memory of devices travel, from the table of limits.
+fn devices() -> String {
+    let there = match supports_devices() {
+        true => "",
+        false => ": none here",
+    };
+    let ways = limits::TABLE.iter().filter(|limit| limit.name.starts_with("DEVICE_"));
+    let mut rows: Vec<Vec<String>> = ways
+        .map(|limit| vec![format!("  {}", show::bytes(limit.value)), limit.doc.to_owned()])
+        .collect();
+    rows.push(vec![
+        "  else".to_owned(),
+        "The device's driver packs and unpacks pieces, which go through the ring, or by the network.".to_owned(),
+    ]);
+    format!(
+        "\nmessages from and to memory of devices (docs/gpu.md){there}\n{}",
+        show::columns(&rows, 2)
+    )
+}
+
 /// Print which protocol should win at which size, and why, in a job of so many ranks.
 pub fn protocols(ranks: Option<u64>) -> ExitCode {
     let ranks = ranks.map(|ranks| u32::try_from(ranks).unwrap_or(u32::MAX));
@@ -234,6 +256,7 @@ pub fn protocols(ranks: Option<u64>) -> ExitCode {
         Some(true) => println!("vmsplice copies on this kernel: two copies, as writev."),
         None => println!("vmsplice is not to be had here: a seccomp filter, or no descriptors left."),
     }
+    print!("{}", devices());
     println!("\naccess to a file, and how it is made (docs/files.md; hints that change it)");
     let ranks = ranks.unwrap_or_else(|| machine().cpus_usable.len() as u32);
     print!("{}", show::columns(&files::rows(ranks), 2));

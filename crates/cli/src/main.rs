@@ -63,6 +63,12 @@ enum Command {
     Tune(bench::tune::Arguments),
     /// Make the Fortran modules mpi and mpi_f08 for a compiler
     Fortran(fortran::Arguments),
+    /// The other process of what `doctor` tries with memory of a GPU
+    #[command(hide = true)]
+    TryDeviceMemory {
+        /// What the first process has exported
+        export: String,
+    },
     /// Half of what `bench network` compares with
     #[command(hide = true)]
     BareFabric(bench::bare_fabric::Arguments),
@@ -104,6 +110,7 @@ fn main() -> ExitCode {
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Tune(arguments) => bench::tune::run(&arguments),
         Command::Fortran(arguments) => fortran::run(&arguments),
+        Command::TryDeviceMemory { export } => doctor::try_memory(&export),
         Command::BareFabric(arguments) => bench::bare_fabric::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Print { what, folder } => print(what, folder),
     };

@@ -49,6 +49,7 @@ pub use membership::own::{State, is_in_use, state};
 pub use membership::{control, job};
 pub use memory::board::{Board, INLINE, MOST_MEMBERS, MOST_STEPS, Posted, Step};
 pub use memory::buffer::Scattered;
+pub use memory::devices::{refused, supports_devices};
 pub use memory::{heap, symmetric};
 pub use progress::background::Background;
 pub use progress::wakes;
@@ -77,6 +78,13 @@ pub use watches::Watch;
 pub mod layout {
     pub use crate::memory::buffer::PieceVisitor;
     pub use isthmus_transfer::{Layout, Level, Span};
+}
+
+/// Have addresses asked about from now on, whether they are memory of devices, if there may be such. The engine has booted.
+pub fn watch_devices() {
+    if supports_devices() {
+        enter().watch_devices();
+    }
 }
 
 /// This process. Valid after [`boot`].

@@ -4,11 +4,12 @@
 //! buffer, and unmatched payload. It knows nothing of channels.
 //!
 //! Offers: [`arena`] (small pieces), [`heap`] (memory for users, short blocks of it by `small.rs`), [`huge_pages`] (what of it is in such), [`board`] and [`staging`] (for collectives), [`buffer`],
-//! [`payload`] and [`spare`].
+//! [`payload`] and [`spare`]; [`devices`] (memory of CUDA devices: is it supported, and the refusal of libraries that take none).
 
 pub(crate) mod arena;
 pub(crate) mod board;
 pub(crate) mod buffer;
+pub(crate) mod devices;
 pub mod heap;
 pub(crate) mod huge_pages;
 pub(crate) mod payload;

@@ -1,6 +1,7 @@
 //! Put, get, accumulate and their kin: copies between a buffer and the blocks that a patch touches.
 
 use isthmus_armci::accumulate::{self, Sum};
+use isthmus_armci::arguments::check_host;
 use isthmus_armci::error::room;
 use isthmus_armci::life::job;
 use isthmus_armci::section::Section;
@@ -41,6 +42,7 @@ impl Buffer {
         if at.is_null() {
             return Err(Error::argument("buf is null"));
         }
+        check_host("buf", at)?;
         let extents = patch.extents();
         let mut strides = vec![1; extents.len()];
         for d in (0..extents.len().saturating_sub(1)).rev() {
@@ -182,6 +184,7 @@ pub unsafe fn transfer_within(
     if at.is_null() || (1..rank).any(|d| ld[d - 1] < extent(d)) {
         return Ok(false);
     }
+    check_host("buf", at)?;
     let is_get = matches!(operation, Operation::Get);
     let mut here = width;
     let levels = (0..rank - 1).rev().map(|d| {

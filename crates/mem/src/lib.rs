@@ -24,6 +24,7 @@ mod ptx;
 mod ranges;
 mod rows;
 mod scratch;
+mod survey;
 
 use std::fmt;
 
@@ -33,6 +34,7 @@ pub use ipc::Mapped;
 pub use isthmus_os::device::{has_driver, is_watched, watch};
 pub use ranges::{host_range, no_host_range};
 pub use scratch::Scratch;
+pub use survey::{Facts, Survey, survey};
 
 /// A device, by the driver's ordinal in this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use isthmus_collective::symmetric::Caller;
-use isthmus_engine::{State, abort, state, world};
+use isthmus_engine::{State, abort, refused, state, world};
 
 /// The C function that the program called.
 #[derive(Debug, Clone, Copy)]
@@ -19,6 +19,14 @@ impl Call {
             _ => format!("isthmus: {}: {what}", self.0),
         };
         abort(1, &line)
+    }
+
+    /// Refuse memory of a device, where a local object is to be.
+    #[inline(always)]
+    pub fn check_host<T>(self, argument: &str, object: *const T) {
+        if let Some(why) = refused(object) {
+            self.refuse(format!("{argument}={why}"));
+        }
     }
 }
 

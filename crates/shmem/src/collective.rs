@@ -58,7 +58,8 @@ fn member(group: Group<'_>, argument: &str, member: c_int) -> usize {
     member as usize
 }
 
-fn array<T>(source: *const T) -> Array<*const u8> {
+fn array<T>(call: Call, source: *const T) -> Array<*const u8> {
+    call.check_host("source", source);
     Array::new(source.cast(), size_of::<T>())
 }
 
@@ -111,7 +112,7 @@ pub unsafe fn broadcast<T: Element>(
     let group = of_team(call, team);
     let root = member(group, "PE_root", root);
     // SAFETY: the caller's promise.
-    unsafe { group.broadcast(dest.cast(), array(source), nelems, root, true) };
+    unsafe { group.broadcast(dest.cast(), array(call, source), nelems, root, true) };
     0
 }
 
@@ -127,7 +128,7 @@ pub unsafe fn collect<T: Element>(
     nelems: usize,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { of_team(call, team).collect(dest.cast(), array(source), nelems, false) };
+    unsafe { of_team(call, team).collect(dest.cast(), array(call, source), nelems, false) };
     0
 }
 
@@ -143,7 +144,7 @@ pub unsafe fn fcollect<T: Element>(
     nelems: usize,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { of_team(call, team).collect(dest.cast(), array(source), nelems, true) };
+    unsafe { of_team(call, team).collect(dest.cast(), array(call, source), nelems, true) };
     0
 }
 
@@ -159,7 +160,7 @@ pub unsafe fn alltoall<T: Element>(
     nelems: usize,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { of_team(call, team).alltoall(dest.cast(), array(source), (1, 1), nelems) };
+    unsafe { of_team(call, team).alltoall(dest.cast(), array(call, source), (1, 1), nelems) };
     0
 }
 
@@ -177,7 +178,7 @@ pub unsafe fn alltoalls<T: Element>(
     nelems: usize,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { of_team(call, team).alltoall(dest.cast(), array(source), (dst, sst), nelems) };
+    unsafe { of_team(call, team).alltoall(dest.cast(), array(call, source), (dst, sst), nelems) };
     0
 }
 

@@ -50,6 +50,7 @@ pub unsafe fn put<T: Element>(
 ) {
     let job = job(call);
     let pe = ctx.pe(job, call, pe);
+    call.check_host("source", source);
     let length = bytes::<T>(nelems);
     let Some(to) = job.near(dest.addr(), length, pe) else {
         // SAFETY: the caller's promise.
@@ -107,6 +108,7 @@ unsafe fn get_with<T: Element, const WAITS: bool>(
 ) {
     let job = job(call);
     let pe = ctx.pe(job, call, pe);
+    call.check_host("dest", dest);
     let length = bytes::<T>(nelems);
     let Some(from) = job.near(source.addr(), length, pe) else {
         // SAFETY: the caller's promise.
@@ -245,6 +247,7 @@ fn put_blocks<T: Element>(job: &Job, call: Call, dest: *mut T, source: *const T,
     if blocks.count == 0 || blocks.length == 0 {
         return;
     }
+    call.check_host("source", source);
     let there = blocks.at::<T>(call, dest.addr(), blocks.to_stride);
     let Some(first) = job.near(there.first, there.length, pe) else {
         let levels = [blocks.level::<T>(blocks.from_stride)];
@@ -262,6 +265,7 @@ fn get_blocks<T: Element>(job: &Job, call: Call, dest: *mut T, source: *const T,
     if blocks.count == 0 || blocks.length == 0 {
         return;
     }
+    call.check_host("dest", dest);
     let there = blocks.at::<T>(call, source.addr(), blocks.from_stride);
     let Some(first) = job.near(there.first, there.length, pe) else {
         let levels = [blocks.level::<T>(blocks.to_stride)];

@@ -82,6 +82,7 @@ fn start(call: Call, requested: c_int) -> c_int {
         if let Err(error) = isthmus_engine::join() {
             call.refuse(error);
         }
+        isthmus_engine::watch_devices();
         let job = match life.job {
             Some(job) => {
                 job.clear_heap();

@@ -6,8 +6,8 @@
 
 #include <mpi.h>
 
-/* Buffers in the memory of GPUs are refused. */
-#define MPIX_CUDA_AWARE_SUPPORT 0
+/* Buffers in the memory of CUDA devices: the library can; MPIX_Query_cuda_support says whether there is a driver here. */
+#define MPIX_CUDA_AWARE_SUPPORT 1
 #define MPIX_ROCM_AWARE_SUPPORT 0
 
 #if defined(__cplusplus)

@@ -151,12 +151,12 @@ pub fn render(standard: &Standard, abi: &Abi) -> Result<String> {
     Ok(text)
 }
 
-/// Open MPI's `mpi-ext.h`: persistent collectives by the names of Open MPI 4, and questions about GPUs.
-pub fn openmpi_extensions(standard: &Standard) -> Result<String> {
+/// Open MPI's `mpi-ext.h`: questions about GPUs, and in its own ABI persistent collectives by the names of Open MPI 4.
+pub fn extensions(standard: &Standard, library: Library) -> Result<String> {
     let mut text = include_str!("header/openmpi_ext.txt").to_owned();
     for procedure in &standard.procedures {
         let name = procedure.name.trim_start_matches("MPI_");
-        if openmpi::PERSISTENT.contains(&name) {
+        if library == Library::OpenMpi && openmpi::PERSISTENT.contains(&name) {
             let prototype = c::prototype(procedure, "", false)?;
             writeln!(text, "{};", prototype.replacen(" MPI_", " MPIX_", 1))?;
         }

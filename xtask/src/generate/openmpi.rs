@@ -34,13 +34,16 @@ pub const PERSISTENT: [&str; 22] = [
     "Scatterv_init",
 ];
 
-/// What asks for memory of GPUs.
-const GPU: [&str; 2] = ["MPIX_Query_cuda_support", "MPIX_Query_rocm_support"];
+/// What asks for memory of GPUs, and the entry of the MPICH ABI that answers.
+const GPU: [(&str, &str); 2] = [
+    ("MPIX_Query_cuda_support", "mpich_MPIX_Query_cuda_support"),
+    ("MPIX_Query_rocm_support", "mpich_MPIX_Query_other_support"),
+];
 
 /// Functions beside the standard's, and the entry that each jumps to.
 fn own(standard: &Standard) -> Vec<(String, String)> {
     let persistent = PERSISTENT.map(|name| (format!("MPIX_{name}"), format!("openmpi_MPI_{name}")));
-    let gpu = GPU.map(|name| (name.to_owned(), "mpich_MPIX_Query_gpu_support".to_owned()));
+    let gpu = GPU.map(|(name, entry)| (name.to_owned(), entry.to_owned()));
     let constants = standard.sections.iter().flat_map(|section| &section.constants);
     let predefined = constants.filter_map(|constant| match &constant.openmpi {
         Some(OpenMpi::Symbol(symbol)) => Some((symbol.clone(), predefined(symbol).to_owned())),

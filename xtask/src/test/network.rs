@@ -4,6 +4,7 @@
 mod broken;
 mod checked;
 mod checksum;
+pub(super) mod cuda;
 mod everything;
 mod first_message;
 mod launching;
@@ -202,6 +203,7 @@ pub fn run(suite: &mut Suite, prefix: &Path, full: bool) {
     launching::run(suite, &job);
     ssh::run(suite, &job);
     models::run(suite, &job);
+    cuda::run(suite, &job);
     suite.step("a firewall between a node and mpiexec is named", || job.firewall());
     suite.step("a job is started over a link that has just come back", || {
         job.link_is_back()

@@ -3,6 +3,7 @@
 use std::ffi::{c_int, c_void};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use isthmus_engine::supports_devices;
 use isthmus_mpi::datatype::Datatype;
 use isthmus_mpi::error::Result;
 use isthmus_mpi::fail;
@@ -17,17 +18,31 @@ use crate::irregular::request;
 
 type A = Mpich;
 
-/// `MPIX_Query_cuda_support` and its siblings: messages from memory of a GPU are refused.
-#[unsafe(export_name = "isthmus_mpich_MPIX_Query_gpu_support")]
-extern "C-unwind" fn query_gpu_support() -> c_int {
+/// `MPIX_Query_cuda_support`, of all ABIs: may buffers lie in memory of CUDA devices? At any time.
+#[unsafe(export_name = "isthmus_mpich_MPIX_Query_cuda_support")]
+extern "C-unwind" fn query_cuda_support() -> c_int {
+    c_int::from(supports_devices())
+}
+
+/// Its siblings for other GPUs (`hip`, `ze`, `rocm`): not supported.
+#[unsafe(export_name = "isthmus_mpich_MPIX_Query_other_support")]
+extern "C-unwind" fn query_other_support() -> c_int {
     0
 }
 
+/// `MPIX_GPU_SUPPORT_CUDA`; those of Level Zero and HIP follow.
+const CUDA: c_int = 0;
+const KINDS_OF_GPUS: c_int = 3;
+
 /// `MPIX_GPU_query_support`: as the others, of any kind of GPU; at any time.
 #[unsafe(export_name = "isthmus_mpich_MPIX_GPU_query_support")]
-extern "C-unwind" fn gpu_query_support(_gpu_type: c_int, is_supported: *mut c_int) -> c_int {
+extern "C-unwind" fn gpu_query_support(gpu_type: c_int, is_supported: *mut c_int) -> c_int {
     entry::any_time::<A>("MPIX_GPU_query_support", Scope::Process, || {
-        argument::output(is_supported, "is_supported")?.put(0);
+        let output = argument::output(is_supported, "is_supported")?;
+        if !(0..KINDS_OF_GPUS).contains(&gpu_type) {
+            return Err(fail!(Arg, "{gpu_type} is no kind of GPU"));
+        }
+        output.put(c_int::from(gpu_type == CUDA && supports_devices()));
         Ok(())
     })
 }

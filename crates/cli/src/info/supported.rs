@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use isthmus_engine::supports_devices;
 use isthmus_fabric::bare::Bare;
 use isthmus_fabric::provider::Wanted;
 use serde::Serialize;
@@ -74,7 +75,7 @@ impl Supported {
             network: Bare::open(&Wanted::default())
                 .map(|endpoint| endpoint.provider())
                 .map_err(|error| error.to_string()),
-            gpu_buffers: false,
+            gpu_buffers: supports_devices(),
         }
     }
 
@@ -129,8 +130,8 @@ impl Supported {
             "GPUs",
             yes_or(
                 self.gpu_buffers,
-                "yes",
-                "no: a buffer in the memory of a GPU is refused with MPI_ERR_BUFFER",
+                "yes: buffers in the memory of CUDA devices, in every call of MPI",
+                "no CUDA driver here, or ISTHMUS_DEVICE_MEMORY=0; see `isthmus doctor`",
             ),
         ));
         rows

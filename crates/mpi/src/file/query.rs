@@ -13,6 +13,7 @@ use crate::fail;
 use crate::group::Group;
 use crate::handle::{Handle, Object};
 use crate::info::Info;
+use crate::process::kinds;
 
 impl File {
     /// Take over what the user says; what is not understood is ignored.
@@ -116,5 +117,7 @@ pub fn file_get_info(fh: &File) -> Result<Handle<Info>> {
     let layout = fh.backend.layout();
     let mut pairs = hints.pairs(aggregators(&fh.exchange(), &hints, layout), layout);
     pairs.push(("filename".to_owned(), fh.path.to_string()));
+    let kinds = kinds::memory_alloc_kinds(fh.comm.group.session());
+    pairs.push(("mpi_memory_alloc_kinds".to_owned(), kinds));
     Info::from_pairs(pairs).publish()
 }

@@ -1,10 +1,11 @@
 //! Kinds of memory by how it was allocated (MPI-5.0 §11.4.3): what programs ask for, and what there is.
 //!
-//! A kind is a name with restrictors behind it (`mpi:alloc_mem`); a list of them stands between commas.
+//! A kind is a name with restrictors behind it (`mpi:alloc_mem`); a list of them stands between commas. That of CUDA and its restrictors:
+//! "Memory Allocation Kinds Side Document", version 1.0, of the MPI Forum.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use isthmus_engine::tunables;
+use isthmus_engine::{supports_devices, tunables};
 
 use super::SessionId;
 
@@ -18,11 +19,16 @@ pub(crate) fn asked_at_start() -> Option<&'static str> {
     tunables::MEMORY_ALLOC_KINDS.get()
 }
 
-fn is_supported(kind: &str) -> bool {
+/// Memory that CUDA's driver allocates, supported where it is, and in which ways it does.
+const CUDA: &str = "cuda";
+const OF_CUDA: [&str; 3] = ["device", "host", "managed"];
+
+fn is_supported(kind: &str, with_devices: bool) -> bool {
     let mut parts = kind.split(':');
     match parts.next() {
         Some("system") => parts.next().is_none(),
         Some("mpi") => parts.all(|restrictor| OF_MPI.contains(&restrictor)),
+        Some(CUDA) => with_devices && parts.all(|restrictor| OF_CUDA.contains(&restrictor)),
         _ => false,
     }
 }
@@ -31,10 +37,15 @@ fn kinds(list: &str) -> impl Iterator<Item = &str> {
     list.split(',').map(str::trim).filter(|kind| !kind.is_empty())
 }
 
-/// The supported kinds, as a list: the permanent ones, and the requested ones as they were spelled.
+/// The supported kinds, as a list: those that are supported without a request, and the requested ones as they were spelled.
 pub(crate) fn supported(asked: Option<&str>) -> String {
+    list(asked, supports_devices())
+}
+
+fn list(asked: Option<&str>, with_devices: bool) -> String {
     let mut all = ALWAYS.to_vec();
-    for kind in kinds(asked.unwrap_or_default()).filter(|kind| is_supported(kind)) {
+    all.extend(with_devices.then_some(CUDA));
+    for kind in kinds(asked.unwrap_or_default()).filter(|kind| is_supported(kind, with_devices)) {
         if !all.contains(&kind) {
             all.push(kind);
         }
@@ -68,7 +79,8 @@ pub(crate) fn forget(session: SessionId) {
 
 /// May a program promise to use these alone? Only if all of them are supported.
 pub(crate) fn are_supported(list: &str) -> bool {
-    kinds(list).all(is_supported)
+    let with_devices = supports_devices();
+    kinds(list).all(|kind| is_supported(kind, with_devices))
 }
 
 #[cfg(test)]
@@ -77,17 +89,22 @@ mod tests {
 
     #[test]
     fn what_is_asked_for_and_there_is_told() {
-        assert_eq!(supported(None), "mpi,system");
+        assert_eq!(list(None, false), "mpi,system");
         assert_eq!(
-            supported(Some("system,cuda:device,mpi:alloc_mem, mpi")),
+            list(Some("system,cuda:device,mpi:alloc_mem, mpi"), false),
             "mpi,system,mpi:alloc_mem"
         );
-        assert_eq!(supported(Some("mpi:cuda,system:numa,,")), "mpi,system");
+        assert_eq!(list(Some("mpi:cuda,system:numa,,"), false), "mpi,system");
+        assert_eq!(list(None, true), "mpi,system,cuda");
+        assert_eq!(
+            list(Some("cuda:device,cuda:host:managed,cuda,cuda:array,rocm"), true),
+            "mpi,system,cuda,cuda:device,cuda:host:managed"
+        );
     }
 
     #[test]
     fn promises_are_about_what_there_is() {
         assert!(are_supported("") && are_supported("system,mpi:win_allocate:alloc_mem"));
-        assert!(!are_supported("system,rocm"));
+        assert!(!are_supported("system,rocm") && !are_supported("cuda:array"));
     }
 }

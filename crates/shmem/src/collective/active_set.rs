@@ -144,7 +144,7 @@ pub unsafe fn broadcast_set<T: Element>(
     let group = group(call, start, log_stride, size, p_sync);
     let root = member(group, "PE_root", root);
     // SAFETY: the caller's promise.
-    unsafe { group.broadcast(dest.cast(), array(source), nelems, root, false) };
+    unsafe { group.broadcast(dest.cast(), array(call, source), nelems, root, false) };
 }
 
 macro_rules! collects {
@@ -157,7 +157,7 @@ macro_rules! collects {
         pub unsafe fn $name<T: Element>(call: Call, dest: *mut T, source: *const T, nelems: usize, start: c_int, log_stride: c_int, size: c_int, p_sync: *mut c_long) {
             let group = group(call, start, log_stride, size, p_sync);
             // SAFETY: the caller's promise.
-            unsafe { group.collect(dest.cast(), array(source), nelems, $is_alike) };
+            unsafe { group.collect(dest.cast(), array(call, source), nelems, $is_alike) };
         }
     )* };
 }
@@ -185,7 +185,7 @@ pub unsafe fn alltoall_set<T: Element>(
 ) {
     let group = group(call, start, log_stride, size, p_sync);
     // SAFETY: the caller's promise.
-    unsafe { group.alltoall(dest.cast(), array(source), (1, 1), nelems) };
+    unsafe { group.alltoall(dest.cast(), array(call, source), (1, 1), nelems) };
 }
 
 /// `shmem_alltoalls32`, `shmem_alltoalls64`. Blocks.
@@ -206,7 +206,7 @@ pub unsafe fn alltoalls_set<T: Element>(
 ) {
     let group = group(call, start, log_stride, size, p_sync);
     // SAFETY: the caller's promise.
-    unsafe { group.alltoall(dest.cast(), array(source), (dst, sst), nelems) };
+    unsafe { group.alltoall(dest.cast(), array(call, source), (dst, sst), nelems) };
 }
 
 /// `shmem_int_sum_to_all` and its siblings; `pWrk` is not needed. Blocks.

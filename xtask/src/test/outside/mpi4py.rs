@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
+use super::super::network::cuda::driver;
 use super::super::suite::Suite;
 use super::python::Environment;
 use super::{INSTALL, RUN, folder, mpiexec};
@@ -30,6 +31,12 @@ pub fn run(suite: &mut Suite, prefix: &Path, full: bool) {
         return;
     }
     benchmarks(suite, &|ranks| mpiexec(prefix, ranks), &wheel, "wheel");
+    suite.step("mpi4py (wheel): arrays in the memory of a device", || {
+        let mut run = mpiexec(prefix, 2);
+        run.env("LD_LIBRARY_PATH", driver(prefix)?);
+        run.args(["--set", "device_memory=2"]).arg(wheel.program("python"));
+        quiet(run.arg(root().join("tests/mpi4py/device.py")), RUN).map(drop)
+    });
     let mut sources = None;
     if !suite.step(&format!("mpi4py {VERSION} comes as source"), || {
         sources = Some(unpacked(&wheel)?);
