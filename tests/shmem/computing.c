@@ -1,11 +1,34 @@
 // ranks: 1 2 4
-// PEs that compute call nothing, and are read, written and counted at all the same, wherever they are.
+// PEs that compute call nothing, and are read, written and counted at all the same, wherever they are; and what they have started comes.
 #include "check.h"
+
+#include <sched.h>
 
 #define LONG 40000
 
 static long counter, data[LONG], far_end[LONG];
 static uint64_t signal;
+
+/* All of it comes while nothing is called, also from another PE that calls nothing. */
+static void get_while_computing(int other)
+{
+    static long few[10], all[LONG];
+    memset(all, 0xff, sizeof all);
+    memset(few, 0xff, sizeof few);
+    shmem_get_nbi(all, data, LONG, other);
+    shmem_get_nbi(few, data + 3, 10, other);
+    for (int i = 0; i < LONG; i++)
+        while (((volatile long *)all)[i] == -1)
+            sched_yield();
+    for (int i = 0; i < 10; i++)
+        while (((volatile long *)few)[i] == -1)
+            sched_yield();
+    shmem_quiet();
+    for (int i = 0; i < LONG; i++)
+        CHECK(all[i] == other + i);
+    for (int i = 0; i < 10; i++)
+        CHECK(few[i] == other + 3 + i);
+}
 
 int main(void)
 {
@@ -13,6 +36,8 @@ int main(void)
     int me = shmem_my_pe(), n = shmem_n_pes();
     for (int i = 0; i < LONG; i++)
         data[i] = me + i;
+    shmem_barrier_all();
+    get_while_computing((me + n / 2) % n);
     shmem_barrier_all();
     for (int computing = 0; computing < n; computing++) {
         if (me != computing) {

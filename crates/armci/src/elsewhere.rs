@@ -7,6 +7,7 @@ use isthmus_engine::layout::{Layout, Span};
 use crate::error::{Error, Result};
 use crate::far::{self, BlockTarget, Change, Far};
 use crate::life::Job;
+use crate::nonblocking;
 use crate::section::Section;
 use crate::vector::{End, Vector};
 
@@ -36,13 +37,13 @@ pub fn extent(what: &'static str, layout: &Layout<'_>, proc: usize) -> Result<Ra
     })
 }
 
-/// Copy a section from or to a process of another node. Of a get the bytes are there when this returns. Blocks until then.
+/// Copy a section from or to a process of another node. Blocks in its blocking form.
 ///
 /// # Errors
 /// The global end is no global memory of it, or it has failed.
 ///
 /// # Safety
-/// The other end must be good.
+/// The other end must be good until it is over.
 #[cold]
 #[inline(never)]
 pub unsafe fn section(
@@ -60,14 +61,11 @@ pub unsafe fn section(
     let extent = extent(what, &global, proc)?;
     let target = target_of(job, what, proc, &extent)?;
     let offset = |address: u64| target.at.wrapping_add(address.wrapping_sub(extent.start));
-    // SAFETY: the caller's promise; a get is waited for.
+    // SAFETY: the caller's promise.
     unsafe {
         match end {
             End::Target => far.put(&target, &section.target(offset(to)), &section.source(from))?,
-            End::Source => {
-                far.get(&target, &section.source(offset(from)), &section.target(to))?;
-                far.finish(job.peer(proc))?;
-            }
+            End::Source => far.get(&target, &section.source(offset(from)), &section.target(to))?,
         }
     }
     Ok(())
@@ -151,11 +149,7 @@ pub unsafe fn pieces(job: &Job, far: &Far, end: End, entries: &[Vector], proc: u
         Ok(())
     };
     // SAFETY: the caller's promise.
-    unsafe { by_block(job, end, entries, proc, copy) }?;
-    if end == End::Source {
-        far.finish(job.peer(proc))?;
-    }
-    Ok(())
+    nonblocking::together(|| unsafe { by_block(job, end, entries, proc, copy) })
 }
 
 /// Change the number of `width` bytes at `at`, by the operand; what was there goes to `result`, unless that is null, and is there when this

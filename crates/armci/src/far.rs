@@ -8,7 +8,8 @@
 //! A block of another node is named by its address in its owner. Nothing is ever loaded or stored there.
 //!
 //! Operations of one process on another are executed in their order; only long transfers by the provider's RMA could overtake what was asked
-//! by messages, and wait for that first.
+//! by messages, or be overtaken. They wait for what changes memory there, and a long put that is under way is waited for by whatever comes next.
+//! A get that is under way holds up nothing: until it is waited for it may read what was put after it.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -16,8 +17,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use isthmus_engine::layout::Layout;
-use isthmus_engine::rma::{self, Atomicity, Class, Combine, Flow, Operator, RegionKey, Target};
+use isthmus_engine::rma::{self, Atomicity, Class, Combine, Flow, Operator, RegionKey, Scope, Target};
 use isthmus_engine::{Peer, ProgressThread, Result, symmetric};
+
+use crate::nonblocking::{Form, form};
 
 /// What a process of a job on several nodes knows besides.
 #[derive(Debug)]
@@ -177,20 +180,22 @@ impl Far {
         self.notified[proc].fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Put the bytes of `here`, which may change when this returns, to offsets of a block. Complete at the next fence.
+    /// Put the bytes of `here` to offsets of a block. They may change when this is over locally, as the calling thread's form says; complete at the
+    /// next fence. Blocks in its blocking form, as long as bytes are read.
     ///
     /// # Errors
     /// Its owner has failed.
     ///
     /// # Safety
-    /// The bytes must be readable.
+    /// The bytes must be readable until it is over.
     pub unsafe fn put(&self, target: &BlockTarget, there: &Layout<'_>, here: &Layout<'_>) -> Result<()> {
         self.before(target, there)?;
-        // SAFETY: the caller's promise; the bytes are copied or sent when this returns.
-        unsafe { self.flow.put(&target.plain, there, here) }
+        // SAFETY: the caller's promise.
+        let begin = |scope| unsafe { self.flow.put_in(scope, &target.plain, there, here) };
+        self.start(target, begin)
     }
 
-    /// Get the bytes at offsets of a block, which are there after [`Self::finish`].
+    /// Get the bytes at offsets of a block, which are there when this is over locally. Blocks in its blocking form.
     ///
     /// # Errors
     /// Its owner has failed.
@@ -200,23 +205,45 @@ impl Far {
     pub unsafe fn get(&self, target: &BlockTarget, there: &Layout<'_>, here: &Layout<'_>) -> Result<()> {
         self.before(target, there)?;
         // SAFETY: the caller's promise.
-        unsafe { self.flow.get(&target.plain, there, here) }
+        let begin = |scope| unsafe { self.flow.get_in(scope, &target.plain, there, here) };
+        self.start(target, begin)
     }
 
-    /// What may overtake messages waits for them.
-    fn before(&self, target: &BlockTarget, there: &Layout<'_>) -> Result<()> {
-        match *there {
-            Layout::Contiguous(span) if rma::overtakes(span.length) => self.flow.flush(|| target.plain.peer()),
-            _ => Ok(()),
+    /// Begin an operation, and end it in its blocking form.
+    fn start(&self, target: &BlockTarget, begin: impl FnOnce(Option<Scope>) -> Result<()>) -> Result<()> {
+        match form() {
+            Form::Blocking => {
+                let scope = Scope::new();
+                let begun = begin(Some(scope));
+                // Pieces that have begun write to the caller's memory until then.
+                let finished = scope.finish();
+                begun.and(finished)
+            }
+            Form::NonBlocking(scope) => {
+                begin(scope)?;
+                rma::send_if_idle(target.plain.peer());
+                Ok(())
+            }
         }
     }
 
-    /// Wait for the results that a process was asked for. Blocks.
+    /// What may overtake others, or be overtaken, waits for them.
+    fn before(&self, target: &BlockTarget, there: &Layout<'_>) -> Result<()> {
+        match *there {
+            Layout::Contiguous(span) if rma::overtakes(span.length) => self.flow.flush_changes(|| target.plain.peer()),
+            _ => self.flow.flush_long_puts(|| target.plain.peer()),
+        }
+    }
+
+    /// Wait until all that was started with a process, or at all, is over locally. Blocks.
     ///
     /// # Errors
     /// It has failed.
-    pub fn finish(&self, peer: Peer) -> Result<()> {
-        self.flow.flush_local(|| peer)
+    pub fn finish(&self, peer: Option<Peer>) -> Result<()> {
+        match peer {
+            Some(peer) => self.flow.flush_local(|| peer),
+            None => self.flow.flush_local_all(),
+        }
     }
 
     /// Wait until all that was started at a process, or at all, is complete there. Blocks.
@@ -244,6 +271,7 @@ impl Far {
         let combine = Combine::of(class, width as u32, Operator::Sum);
         let combine = combine.unwrap_or_else(|| unreachable!("all types of ARMCI can be added"));
         let here = Layout::local(elements.as_ptr(), elements.len() as u64);
+        self.flow.flush_long_puts(|| target.sums.peer())?;
         // SAFETY: the elements are borrowed, and added or copied when this returns.
         unsafe { self.flow.accumulate(&target.sums, there, &here, combine) }
     }
@@ -269,6 +297,7 @@ impl Far {
         };
         let combine = Combine::of(Class::Signed, width, operator);
         let combine = combine.unwrap_or_else(|| unreachable!("numbers have 4 or 8 bytes"));
+        self.flow.flush_long_puts(|| target.plain.peer())?;
         // SAFETY: the operand is copied, and the result waited for.
         unsafe { self.flow.fetch_op(&target.plain, target.at, operand, result, combine) }?;
         match result.is_null() {
@@ -276,7 +305,7 @@ impl Far {
                 rma::send_kept();
                 Ok(())
             }
-            false => self.finish(target.plain.peer()),
+            false => self.flow.flush_local(|| target.plain.peer()),
         }
     }
 }

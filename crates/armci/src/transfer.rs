@@ -1,5 +1,5 @@
 //! Puts and gets: copies, made by the caller, complete at both ends when they return. Those with other nodes are the engine's: puts complete
-//! there at the next fence.
+//! there at the next fence, and non-blocking forms are over when they are waited for ([`crate::nonblocking`]).
 
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -156,7 +156,8 @@ pub unsafe fn move_far(job: &Job, end: End, section: &Section, from: u64, to: u6
     }
 }
 
-/// Copy `bytes` bytes from global memory of a process, by the address that this process knows it by. They are there when this returns.
+/// Copy `bytes` bytes from global memory of a process, by the address that this process knows it by. They are there when this returns, from
+/// another node as the form of the call says.
 ///
 /// # Errors
 /// It is not global memory of `proc`, of another node; or it has failed.

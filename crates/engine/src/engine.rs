@@ -11,7 +11,7 @@ mod remote_reads;
 mod unexpected;
 mod withdrawal;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -31,7 +31,7 @@ use crate::memory::arena;
 use crate::ops::{Ops, Stage};
 use crate::progress::gate::Guarded;
 use crate::protocol::transfers::Transfers;
-use crate::rma::{self, Asked, Call, Serving, Unanswered};
+use crate::rma::{self, Asked, Call, Moving, Serving, Unanswered};
 use crate::rules::Rule;
 use crate::tunables::{self, Origin};
 use crate::types::OpId;
@@ -78,6 +78,10 @@ pub(crate) struct Engine {
     pub unanswered: Vec<Unanswered>,
     /// Such calls that wait for others to the same peer, to go with them.
     pub batches: BTreeMap<u32, Call>,
+    /// Those for which there was no room, with their peers, and what must not overtake them.
+    pub queued: VecDeque<(u32, Call)>,
+    /// Transfers by the provider's RMA that were started and not waited for.
+    pub moving: Vec<Moving>,
     calls: u32,
     /// Scratch of `flush`.
     done: Vec<u32>,
@@ -161,6 +165,8 @@ impl Engine {
             asked: Vec::new(),
             unanswered: Vec::new(),
             batches: BTreeMap::new(),
+            queued: VecDeque::new(),
+            moving: Vec::new(),
             calls: 0,
             done: Vec::new(),
         }
@@ -185,7 +191,7 @@ impl Engine {
             moved |= self.handle_failures();
         }
         if self.channels.has_network() {
-            if !self.batches.is_empty() {
+            if !self.batches.is_empty() || !self.queued.is_empty() {
                 moved |= self.send_batches();
             }
             moved |= self.advance_network(moved);

@@ -15,7 +15,8 @@
 //! | any on another node | long puts and gets by the network's RMA where it has some (`direct.rs`), else the same messages |
 //!
 //! But for the last two rows nothing needs the target to call anything, and an operation is over when its call comes back, unless it is left to
-//! a target that will wait for it ([`Flow::deferred_put`]). What is asked of another node goes on, and is completed by [`Flow::flush`].
+//! a target that will wait for it ([`Flow::deferred_put`]). What is with another node goes on, and is completed by [`Flow::flush`] or, for what one
+//! call has started, by a [`Scope`] (docs/decisions/0217).
 //!
 //! # Atomicity
 //! Accumulates, fetch-and-op and compare-and-swap are atomic for each element, whoever makes them, by one rule, which depends on
@@ -42,6 +43,7 @@ mod notify;
 mod progressing;
 pub mod protocols;
 mod region;
+mod scope;
 mod service;
 mod shared;
 mod target;
@@ -63,7 +65,8 @@ pub(crate) use mailbox::serve;
 pub use notify::{look_briefly, notify, published, wait_for, wake};
 pub(crate) use progressing::Progressing;
 pub use region::{Atomicity, Region, RegionKey, deregister, register, register_as};
-pub(crate) use service::{Asked, Call, Serving, Unanswered};
+pub use scope::Scope;
+pub(crate) use service::{Asked, Call, Moving, Serving, Unanswered};
 pub use service::{send_if_idle, send_kept, serve_others};
 pub use shared::{give_shared, shared_at, take_shared};
 pub use target::Target;

@@ -4,6 +4,7 @@ use isthmus_armci::accumulate::{self, Sum};
 use isthmus_armci::arguments::check_host;
 use isthmus_armci::error::room;
 use isthmus_armci::life::job;
+use isthmus_armci::nonblocking::together;
 use isthmus_armci::section::Section;
 use isthmus_armci::transfer::{copy_section, move_far};
 use isthmus_armci::vector::End;
@@ -73,13 +74,13 @@ impl Buffer {
     }
 }
 
-/// Move a patch, which may be checked already. Does not wait for anybody.
+/// Move a patch, which may be checked already. Blocks while there is something under way with other nodes, in the blocking form of a call.
 ///
 /// # Errors
 /// The patch is not within the array; elements that cannot be added.
 ///
 /// # Safety
-/// The buffer must be good for the patch.
+/// The buffer must be good for the patch, until the operation is over.
 pub unsafe fn transfer(array: &Array, patch: &Patch, buffer: &Buffer, operation: Operation) -> Result<()> {
     array.check(patch)?;
     // SAFETY: the caller's promise.
@@ -263,10 +264,18 @@ unsafe fn transfer_every(
     operation: Operation,
     pick: Pick<'_>,
 ) -> Result<()> {
-    sections(array, patch, buffer, operation, pick, |section, here, there, owner| {
-        // SAFETY: the block lies within its owner's part, which is mapped; the buffer is the caller's promise.
-        unsafe { carry(array, section, here, there, owner, operation) }
-    })
+    let all = || {
+        sections(array, patch, buffer, operation, pick, |section, here, there, owner| {
+            // SAFETY: the block lies within its owner's part, which is mapped; the buffer is the caller's promise.
+            unsafe { carry(array, section, here, there, owner, operation) }
+        })
+    };
+    at_once(all)
+}
+
+/// Operations on several blocks, of which none waits for another.
+fn at_once(all: impl FnOnce() -> Result<()>) -> Result<()> {
+    together(|| Ok(all())).map_err(Error::from)?
 }
 
 /// Call `each` with what is between a buffer and each block that a patch touches: the section, where it begins in the buffer and in the
@@ -476,17 +485,19 @@ pub unsafe fn elements(array: &Array, values: *mut u8, indexes: &[i64], operatio
     {
         array.check(&Patch::new(index, index))?;
     }
-    for (at, index) in indexes.enumerate() {
-        let value = values.wrapping_add(at * array.kind.bytes());
-        // SAFETY: the caller's promise.
-        unsafe {
-            if !transfer_within(array, index, index, value, &[1; MOST_DIMENSIONS], operation)? {
-                let patch = Patch::new(index, index);
-                transfer_every(array, &patch, &Buffer::dense(value, &patch), operation, Pick::ALL)?;
+    at_once(|| {
+        for (at, index) in indexes.enumerate() {
+            let value = values.wrapping_add(at * array.kind.bytes());
+            // SAFETY: the caller's promise.
+            unsafe {
+                if !transfer_within(array, index, index, value, &[1; MOST_DIMENSIONS], operation)? {
+                    let patch = Patch::new(index, index);
+                    transfer_every(array, &patch, &Buffer::dense(value, &patch), operation, Pick::ALL)?;
+                }
             }
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 /// Where an element lies, as mapped here or by the name that its part on another node has, and whose it is.

@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 
 use isthmus_collective::Team;
 use isthmus_engine::layout::{Layout, Level};
-use isthmus_engine::rma::{self, Atomicity, Flow, Region, RegionKey, Target};
+use isthmus_engine::rma::{self, Atomicity, Flow, Region, RegionKey, Scope, Target};
 use isthmus_engine::symmetric::{self, Piece};
 use isthmus_engine::{Peer, ProgressThread};
 
@@ -148,7 +148,34 @@ impl Far {
         }
     }
 
-    /// The scope of all operations.
+    /// After a put of so many bytes in a row: a long one, which messages might overtake, is waited for, and a short one goes on.
+    fn after_put(&self, call: Call, length: u64, pe: u32) {
+        if !rma::overtakes(length) {
+            return self.goes_on(pe);
+        }
+        let finished = self.flow.flush_long_puts(|| Peer(pe));
+        finished.unwrap_or_else(|error| call.refuse(error));
+    }
+
+    /// Get bytes: blocks until they are there, or, if it does not wait, they are there after a quiet.
+    ///
+    /// # Safety
+    /// Those of `here` must be good, until then.
+    unsafe fn get(&self, call: Call, (target, there): (&Target, &Layout<'_>), here: &Layout<'_>, waits: bool) {
+        let scope = waits.then(Scope::new);
+        // SAFETY: the caller's promise.
+        let got = unsafe { self.flow.get_in(scope, target, there, here) };
+        let got = got.and_then(|()| match scope {
+            Some(scope) => scope.finish(),
+            None => {
+                rma::send_if_idle(target.peer());
+                Ok(())
+            }
+        });
+        got.unwrap_or_else(|error| call.refuse(error));
+    }
+
+    /// The flow of all operations.
     pub fn flow(&self) -> &Flow {
         &self.flow
     }
@@ -210,10 +237,10 @@ impl<'a> RemoteMemory<'a> {
         }
         let (far, target, at) = self.target(call, "dest", dest, length, pe);
         far.before_long(call, length as u64);
-        // SAFETY: the caller's promise; short bytes are copied, and long ones are sent before this returns.
+        // SAFETY: the caller's promise; short bytes are copied, and long ones are waited for.
         let put = unsafe { far.flow.put_bytes(target, at, source, length) };
         put.unwrap_or_else(|error| call.refuse(error));
-        far.goes_on(pe);
+        far.after_put(call, length as u64, pe);
     }
 
     /// Get bytes from memory that is not mapped here: blocks until they are there, or, if it does not wait, they are there after a quiet.
@@ -227,13 +254,10 @@ impl<'a> RemoteMemory<'a> {
             return;
         }
         let (far, target, at) = self.target(call, "source", source, length, pe);
+        let length = length as u64;
+        let (there, here) = (Layout::contiguous(at, length), Layout::local(dest, length));
         // SAFETY: the caller's promise.
-        let got = unsafe { far.flow.get_bytes(target, at, dest, length) };
-        got.unwrap_or_else(|error| call.refuse(error));
-        match waits {
-            true => far.finish(call, pe),
-            false => far.goes_on(pe),
-        }
+        unsafe { far.get(call, (target, &there), &here, waits) };
     }
 
     /// Put blocks into memory that is not mapped here: `blocks` of the bytes from `dest.first` on. They may change when this returns.
@@ -246,13 +270,15 @@ impl<'a> RemoteMemory<'a> {
         let (far, target, at) = self.target(call, "dest", dest.first, dest.length, pe);
         let there = dest.layout(at);
         // Blocks without gaps are bytes in a row.
-        if let Layout::Contiguous(span) = there {
-            far.before_long(call, span.length);
-        }
-        // SAFETY: the caller's promise; the bytes are copied into messages, or sent before this returns.
+        let row = match there {
+            Layout::Contiguous(span) => span.length,
+            _ => 0,
+        };
+        far.before_long(call, row);
+        // SAFETY: the caller's promise; the bytes are copied into messages, or waited for.
         let put = unsafe { far.flow.put(target, &there, source) };
         put.unwrap_or_else(|error| call.refuse(error));
-        far.goes_on(pe);
+        far.after_put(call, row, pe);
     }
 
     /// Get blocks from memory that is not mapped here. Blocks until they are there.
@@ -264,9 +290,7 @@ impl<'a> RemoteMemory<'a> {
     pub unsafe fn get_blocks(self, call: Call, dest: &Layout<'_>, source: &FarBlocks, pe: u32) {
         let (far, target, at) = self.target(call, "source", source.first, source.length, pe);
         // SAFETY: the caller's promise; this waits for the bytes.
-        let got = unsafe { far.flow.get(target, &source.layout(at), dest) };
-        got.unwrap_or_else(|error| call.refuse(error));
-        far.finish(call, pe);
+        unsafe { far.get(call, (target, &source.layout(at)), dest, true) };
     }
 }
 

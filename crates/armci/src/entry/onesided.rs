@@ -5,6 +5,7 @@ use std::ffi::c_void;
 use super::{answer, done};
 use crate::accumulate::{self, Kind, Sum};
 use crate::error::{Result, argument};
+use crate::nonblocking;
 use crate::rmw::{self, Operation};
 use crate::section::Section;
 use crate::transfer;
@@ -98,25 +99,35 @@ unsafe fn accumulate_vector(
     unsafe { vectors(entries, length).and_then(|entries| accumulate::pieces(sum, entries, proc)) }
 }
 
+/// The value is copied or sent when this returns, whatever the form of the call.
+///
 /// # Safety
 /// `to` must be good for a value.
 unsafe fn put_value<T>(value: T, to: *mut c_void, proc: i32) -> Result<()> {
+    let from = (&raw const value).cast();
     // SAFETY: the value is ours; the caller's promise for the other one.
-    unsafe {
-        transfer::row(
-            End::Target,
-            (&raw const value).cast(),
-            to.cast(),
-            size_of::<T>() as i32,
-            proc,
-        )
-    }
+    nonblocking::blocking(|| unsafe { transfer::row(End::Target, from, to.cast(), size_of::<T>() as i32, proc) })
 }
 
 /// `armci_hdl_t *`; null is the implicit handle.
 pub(super) type Handle = *mut i32;
 
-/// The blocking and the non-blocking form of a call, which do the same: an operation is complete when its call returns.
+/// The non-blocking form of a call.
+///
+/// # Safety
+/// The handle must be good, or null.
+unsafe fn start(name: &str, handle: Handle, call: impl FnOnce() -> Result<()>) -> i32 {
+    // SAFETY: the caller's promise.
+    let handle = unsafe { handle.as_mut() };
+    let number = handle.as_ref().map(|handle| handle.cast_unsigned());
+    let (result, number) = nonblocking::start(number, call);
+    if let Some(handle) = handle {
+        *handle = number.cast_signed();
+    }
+    done(name, result)
+}
+
+/// The blocking and the non-blocking form of a call.
 macro_rules! both {
     ($($blocking:ident $name:literal, $nonblocking:ident $nb_name:literal =
         ($($argument:ident: $type:ty),*) $does:expr;)*) => {$(
@@ -127,9 +138,9 @@ macro_rules! both {
         }
 
         #[unsafe(no_mangle)]
-        unsafe extern "C" fn $nonblocking($($argument: $type,)* _: Handle) -> i32 {
+        unsafe extern "C" fn $nonblocking($($argument: $type,)* handle: Handle) -> i32 {
             // SAFETY: the caller's promise.
-            done($nb_name, unsafe { $does })
+            unsafe { start($nb_name, handle, || $does) }
         }
     )*};
 }

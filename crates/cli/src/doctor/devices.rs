@@ -5,7 +5,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use isthmus_engine::tunables;
-use isthmus_mem::{self as mem, Device, Export, Scratch};
+use isthmus_mem::{self as mem, Device, Export, FREED, Scratch};
 
 use super::Finding;
 use crate::show;
@@ -144,6 +144,7 @@ fn parse(text: &str) -> Option<Export> {
         base: 0,
         offset: 0,
         size: 0,
+        freed: [0; FREED],
     };
     for (bytes, word) in [(&mut export.handle[..], handle), (&mut export.device[..], device)] {
         if word.len() != 2 * bytes.len() {

@@ -140,6 +140,7 @@ fn run(once: &Once) {
                 break;
             }
         }
+        inside.engine().go_on_with_calls();
         // What we have done ourselves is no sign of the program.
         seen = network::looks();
     }

@@ -14,13 +14,15 @@ use crate::channel::record::{Envelope, Help, ReadyToSend};
 use crate::counters;
 use crate::data_path::DataPath;
 use crate::engine::Engine;
-use crate::limits::{DEVICE_EXPORTED_FROM, DEVICE_PUSHED_FROM};
+use crate::limits::{BESIDE, DEVICE_EXPORTED_FROM, DEVICE_PUSHED_FROM};
 use crate::memory::arena;
 use crate::memory::buffer::Buffer;
 use crate::protocol::single_copy::Pull;
 use crate::types::{Mode, Posting};
 
 const EXPORT: u64 = size_of::<Export>() as u64;
+// It lies there.
+const _: () = assert!(EXPORT <= BESIDE);
 
 impl Engine {
     /// As [`Self::send`], from memory of a device.

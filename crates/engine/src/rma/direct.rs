@@ -6,11 +6,13 @@
 use isthmus_transfer::Direction;
 
 use super::execute::What;
+use super::scope::CompletedBy;
+use super::service::Moving;
 use super::target::Target;
 use super::{region, service};
 use crate::engine::Engine;
 use crate::types::Peer;
-use crate::{Error, Result, counters, enter, tunables};
+use crate::{Result, enter, tunables};
 
 /// Is an operation of so many bytes better done so than by a call?
 #[inline]
@@ -25,11 +27,12 @@ pub fn overtakes(length: u64) -> bool {
     from != 0 && length >= from
 }
 
-/// Move the bytes. False: it cannot be done so; any part of them may have been moved. Blocks, and makes progress.
+/// Begin to move the bytes. False: it cannot be done so. Blocks only until the owner has told its key, the first time.
 ///
 /// # Safety
-/// The bytes at `here` must be readable, or if they are pulled writable; those from `at` on must be in the region.
+/// The bytes at `here` must be readable, or if they are pulled writable, until the operation is over; those from `at` on must be in the region.
 pub(super) unsafe fn moves(
+    completed_by: CompletedBy,
     target: &Target,
     at: u64,
     (here, length): (*mut u8, u64),
@@ -41,19 +44,21 @@ pub(super) unsafe fn moves(
     let Peer(peer) = target.peer();
     let mut inside = enter();
     let there = (peer, key, target.base(), at);
-    // SAFETY: the caller's promise; this waits until it is over.
-    let Some(started) = (unsafe { inside.engine().start_one_sided(there, (here, length), direction) }) else {
+    // SAFETY: the caller's promise.
+    let Some(place) = (unsafe { inside.engine().start_one_sided(there, (here, length), direction) }) else {
         return Ok(false);
     };
-    let well = inside.wait(|inside| inside.engine().one_sided_over(started))?;
-    if well {
-        counters::NETWORK_RMA_BYTES.add(length);
-        return Ok(true);
-    }
-    match inside.has_failed(Peer(peer)) {
-        true => Err(Error::PeerFailed { peer }),
-        false => Ok(false),
-    }
+    inside.engine().keep_moving(Moving {
+        peer,
+        place,
+        region: target.id(),
+        at,
+        here,
+        length,
+        direction,
+        flows: completed_by.numbers(),
+    });
+    Ok(true)
 }
 
 /// Ask the owner.
@@ -91,7 +96,7 @@ impl Engine {
         }
     }
 
-    fn one_sided_over(&mut self, at: usize) -> Option<bool> {
+    pub(super) fn one_sided_over(&mut self, at: usize) -> Option<bool> {
         self.channels
             .network_mut()
             .map_or(Some(false), |network| network.one_sided_over(at))

@@ -1,8 +1,8 @@
 //! Puts and gets, and what completes them.
 //!
 //! A put is a copy: of our own where the target's memory is mapped; where it is not, by a target that waits inside the library, or by the
-//! kernel. All are over when they come back, but for what is left to the target ([`Flow::deferred_put`]), and what is asked of another node by
-//! messages (`service.rs`); so what is counted here is only whether stores are still on their way out of this CPU.
+//! kernel. All are over when they come back, but for what is left to the target ([`Flow::deferred_put`]), and what is with another node
+//! (`service.rs`, `direct.rs`); so what is counted here is only whether stores are still on their way out of this CPU.
 
 use std::ops::Range;
 use std::ptr::{null, null_mut, with_exposed_provenance_mut};
@@ -14,6 +14,7 @@ use isthmus_transfer::{Direction, Layout, Level, Span, local};
 
 use super::mailbox::{Asked, Outcome, Rows, Sides};
 use super::protocols::{self, By, Operation};
+use super::scope::{CompletedBy, Scope};
 use super::service::{self, Completion, FlowId, What};
 use super::target::Target;
 use super::{both_ends, direct, home, long, mailbox};
@@ -151,10 +152,29 @@ impl Flow {
     ///
     /// # Safety
     /// The bytes of `from` must be readable until the operation is over locally.
+    #[inline]
     pub unsafe fn put(&self, target: &Target, at: &Layout<'_>, from: &Layout<'_>) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.put_in(None, target, at, from) }
+    }
+
+    /// As [`Self::put`], of a scope.
+    ///
+    /// # Errors
+    /// As for [`Self::put`].
+    ///
+    /// # Safety
+    /// As for [`Self::put`].
+    pub unsafe fn put_in(
+        &self,
+        scope: Option<Scope>,
+        target: &Target,
+        at: &Layout<'_>,
+        from: &Layout<'_>,
+    ) -> Result<()> {
         self.stored.store(true, Ordering::Relaxed);
         // SAFETY: the caller's promise.
-        unsafe { moves(self.id(), target, at, from, Direction::Push) }
+        unsafe { moves(self.completes_with(scope), target, at, from, Direction::Push) }
     }
 
     /// Copy the bytes of `at`, offsets in the region, to those of `into`, addresses here.
@@ -164,10 +184,34 @@ impl Flow {
     ///
     /// # Safety
     /// The bytes of `into` must be writable until the operation is over locally.
+    #[inline]
     pub unsafe fn get(&self, target: &Target, at: &Layout<'_>, into: &Layout<'_>) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.get_in(None, target, at, into) }
+    }
+
+    /// As [`Self::get`], of a scope.
+    ///
+    /// # Errors
+    /// As for [`Self::get`].
+    ///
+    /// # Safety
+    /// As for [`Self::get`].
+    pub unsafe fn get_in(
+        &self,
+        scope: Option<Scope>,
+        target: &Target,
+        at: &Layout<'_>,
+        into: &Layout<'_>,
+    ) -> Result<()> {
         settle();
         // SAFETY: the caller's promise.
-        unsafe { moves(self.id(), target, at, into, Direction::Pull) }
+        unsafe { moves(self.completes_with(scope), target, at, into, Direction::Pull) }
+    }
+
+    fn completes_with(&self, scope: Option<Scope>) -> CompletedBy {
+        let flow = self.id();
+        CompletedBy { flow, scope }
     }
 
     /// Wait until operations to one target have completed there: a process that is told so from now on sees them, and all that this process reads by
@@ -189,13 +233,27 @@ impl Flow {
     /// come from another node.
     #[inline]
     pub fn flush_local(&self, peer: impl FnOnce() -> Peer) -> Result<()> {
-        service::finish_calls(Completion::Results, self.id(), || Some(peer()))
+        service::finish_calls(Completion::Local, self.id(), || Some(peer()))
     }
 
     /// As [`Self::flush_local`], of everything that was started.
     #[inline]
     pub fn flush_local_all(&self) -> Result<()> {
-        service::finish_calls(Completion::Results, self.id(), || None)
+        service::finish_calls(Completion::Local, self.id(), || None)
+    }
+
+    /// Wait until what was started to one target, and changes its memory, has completed there: what overtakes messages comes after it then. Gets
+    /// go on. Blocks while there is such to another node.
+    #[inline]
+    pub fn flush_changes(&self, peer: impl FnOnce() -> Peer) -> Result<()> {
+        service::finish_calls(Completion::Changes, self.id(), || Some(peer()))
+    }
+
+    /// Wait until the long puts that were started to one target, and may be overtaken by messages, have completed: their sources may change.
+    /// Blocks while there are some to another node.
+    #[inline]
+    pub fn flush_long_puts(&self, peer: impl FnOnce() -> Peer) -> Result<()> {
+        service::finish_calls(Completion::LongPuts, self.id(), || Some(peer()))
     }
 
     #[inline]
@@ -235,8 +293,7 @@ impl Flow {
 
     #[cold]
     fn take_number(&self) -> FlowId {
-        static NEXT: AtomicU32 = AtomicU32::new(service::OF_NODE + 1);
-        let next = NEXT.fetch_add(1, Ordering::Relaxed);
+        let next = service::new_number();
         let swapped = self
             .number
             .compare_exchange(0, next, Ordering::Relaxed, Ordering::Relaxed);
@@ -292,7 +349,13 @@ pub(super) unsafe fn copy_short(from: *const u8, to: *mut u8, length: usize) {
 
 /// # Safety
 /// The bytes of `here` must be readable, or if they are pulled writable.
-unsafe fn moves(flow: FlowId, target: &Target, at: &Layout<'_>, here: &Layout<'_>, direction: Direction) -> Result<()> {
+unsafe fn moves(
+    completed_by: CompletedBy,
+    target: &Target,
+    at: &Layout<'_>,
+    here: &Layout<'_>,
+    direction: Direction,
+) -> Result<()> {
     let length = at.length();
     if length != here.length() {
         return Err(Error::Mismatch("origin and target differ in length"));
@@ -318,8 +381,8 @@ unsafe fn moves(flow: FlowId, target: &Target, at: &Layout<'_>, here: &Layout<'_
     unsafe {
         match (by, *at) {
             (By::Mapped, _) => by_stores(target, at, here, direction),
-            (By::Provider, _) => by_provider(flow, target, at, here, direction)?,
-            (By::Calls, _) => service::moves(flow, target, what_of(direction), at, here, 0..length)?,
+            (By::Provider, _) => by_provider(completed_by, target, at, here, direction)?,
+            (By::Calls, _) => service::moves(completed_by, target, what_of(direction), at, here, 0..length)?,
             (By::Mailbox | By::Rows, _) => {
                 if by_mailbox(target, at, here, direction)? == Outcome::Not {
                     by_single_copy(target, at, here, direction, 0..length)?;
@@ -371,7 +434,7 @@ unsafe fn by_stores(target: &Target, at: &Layout<'_>, here: &Layout<'_>, directi
 /// # Safety
 /// As for [`moves`]; `at` must be in the region.
 unsafe fn by_provider(
-    flow: FlowId,
+    completed_by: CompletedBy,
     target: &Target,
     at: &Layout<'_>,
     here: &Layout<'_>,
@@ -382,6 +445,7 @@ unsafe fn by_provider(
     unsafe {
         if let (Layout::Contiguous(there), Layout::Contiguous(own)) = (*at, *here)
             && direct::moves(
+                completed_by,
                 target,
                 there.address,
                 (with_exposed_provenance_mut(own.address as usize), length),
@@ -390,7 +454,7 @@ unsafe fn by_provider(
         {
             return Ok(());
         }
-        service::moves(flow, target, what_of(direction), at, here, 0..length)?;
+        service::moves(completed_by, target, what_of(direction), at, here, 0..length)?;
     }
     Ok(())
 }
@@ -507,7 +571,7 @@ unsafe fn by_single_copy(
     }
     let what = what_of(direction);
     // SAFETY: the caller's promise.
-    unsafe { service::moves(service::OF_NODE, target, what, at, here, done..length) }?;
+    unsafe { service::moves(service::OF_NODE.into(), target, what, at, here, done..length) }?;
     Ok(())
 }
 

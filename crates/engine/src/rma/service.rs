@@ -12,6 +12,7 @@
 //! # Safety
 //! A call comes from a peer: region, offsets, lengths and the kernel's number are checked before anything is touched.
 
+mod moving;
 mod unanswered;
 
 use std::collections::HashSet;
@@ -27,6 +28,7 @@ use super::combine::Combine;
 pub(super) use super::execute::What;
 use super::execute::{Wanted, execute_on, with_own};
 use super::region;
+use super::scope::CompletedBy;
 use super::target::Target;
 use crate::engine::Engine;
 use crate::limits::{BATCH, BATCHED_MOST};
@@ -35,8 +37,9 @@ use crate::memory::buffer::Buffer;
 use crate::ops::Stage;
 use crate::types::{ContextId, Mode, OpId, Peer, Posting};
 use crate::{Entered, Error, Result, counters, enter};
+pub(crate) use moving::Moving;
 pub(crate) use unanswered::{Call, Unanswered};
-pub(super) use unanswered::{Completion, FlowId, OF_NODE, finish_calls};
+pub(super) use unanswered::{Completion, FlowId, OF_NODE, finish_calls, has_some, new_number};
 use unanswered::{ask, send_batch};
 pub use unanswered::{send_if_idle, send_kept};
 
@@ -335,7 +338,7 @@ fn execute_batch(batch: &[u8]) -> Option<Vec<u8>> {
 /// # Safety
 /// `here` must be readable for a put, and writable for a get.
 pub(super) unsafe fn moves(
-    flow: FlowId,
+    completed_by: CompletedBy,
     target: &Target,
     what: What,
     at: &Layout<'_>,
@@ -353,16 +356,13 @@ pub(super) unsafe fn moves(
                     let mut data = vec![0u8; (end - done) as usize];
                     let packed = Layout::local(data.as_mut_ptr(), end - done);
                     local::copy_on(&mut here.cursor(done), &mut packed.cursor(0), end - done);
-                    ask(
-                        flow,
-                        target,
-                        message_for(target, what, &there, None, 0, &data),
-                        Vec::new(),
-                    )?;
+                    let message = message_for(target.id(), what, &there, None, 0, &data);
+                    ask(completed_by, target, message, Vec::new())?;
                 }
                 _ => {
                     let results = spans_of(here, done..end);
-                    ask(flow, target, message_for(target, what, &there, None, 0, &[]), results)?;
+                    let message = message_for(target.id(), what, &there, None, 0, &[]);
+                    ask(completed_by, target, message, results)?;
                 }
             }
         }
@@ -401,10 +401,10 @@ pub(super) unsafe fn accumulates(
             unsafe { local::copy_on(&mut from.cursor(done), &mut packed.cursor(0), end - done) };
         }
         let there = Listed::of(at, done..end);
-        let message = message_for(target, what, &there, Some(combine), combine.width, &data);
+        let message = message_for(target.id(), what, &there, Some(combine), combine.width, &data);
         let results = result.map_or_else(Vec::new, |result| spans_of(result, done..end));
         // SAFETY: the caller vouches for `result`.
-        unsafe { ask(flow, target, message, results) }?;
+        unsafe { ask(flow.into(), target, message, results) }?;
         done = end;
     }
     Ok(())
@@ -438,9 +438,9 @@ pub(super) unsafe fn compares(
     // SAFETY: the caller's promise.
     unsafe {
         ask(
-            flow,
+            flow.into(),
             target,
-            message_for(target, What::CompareSwap, &there, None, width, &data),
+            message_for(target.id(), What::CompareSwap, &there, None, width, &data),
             results,
         )
     }
@@ -547,18 +547,11 @@ fn message(header: &Header, spans: &[Span], data: &[u8]) -> Vec<u8> {
 }
 
 /// What asks for it.
-fn message_for(
-    target: &Target,
-    what: What,
-    there: &Listed,
-    combine: Option<&Combine>,
-    width: u32,
-    data: &[u8],
-) -> Vec<u8> {
+fn message_for(region: u32, what: What, there: &Listed, combine: Option<&Combine>, width: u32, data: &[u8]) -> Vec<u8> {
     let header = Header {
         wanted: Wanted {
             what: what as u32,
-            region: target.id(),
+            region,
             class: combine.map_or(0, |combine| combine.class as u32),
             operator: combine.map_or(0, |combine| combine.operator as u32),
             width,
@@ -599,6 +592,7 @@ fn exchange(peer: Peer, message: &[u8], longest: usize) -> Result<Option<Vec<u8>
     let mut inside = enter();
     // Earlier requests are done before.
     send_batch(&mut inside, peer)?;
+    inside.engine().launch_batch(peer.0);
     let posting = Posting {
         context: CALLS,
         source: super::home()?.me as i32,

@@ -3,6 +3,7 @@
 use std::ffi::{c_int, c_long, c_void};
 
 use isthmus_armci::error::room;
+use isthmus_armci::nonblocking;
 
 use super::{Number, entries, find, indexed, list, patch};
 use crate::array::Array;
@@ -10,9 +11,6 @@ use crate::error::{Error, Result};
 use crate::onesided::{self, Buffer, Operation};
 use crate::patch::MOST_DIMENSIONS;
 use crate::{counter, handles};
-
-/// The handle of an operation that is over.
-const COMPLETE: c_long = 0;
 
 /// The buffer of a call.
 ///
@@ -139,15 +137,23 @@ unsafe fn field<I: Number>(
     }
 }
 
-/// The operation is over when its call comes back.
+/// The non-blocking form of a call.
 ///
 /// # Safety
 /// The handle must be good, or null.
-unsafe fn complete(handle: *mut c_long) {
-    if !handle.is_null() {
-        // SAFETY: the caller's promise.
-        unsafe { handle.write(COMPLETE) };
+pub(super) unsafe fn start(handle: *mut c_long, call: impl FnOnce() -> Result<()>) -> Result<()> {
+    // SAFETY: the caller's promise.
+    let handle = unsafe { handle.as_mut() };
+    let (result, number) = nonblocking::start(handle.as_deref().copied().map(number_of), call);
+    if let Some(handle) = handle {
+        *handle = number.into();
     }
+    result
+}
+
+/// The number of a handle; 0: it has nothing under way. In Fortran handles of 32 bits have a sign.
+fn number_of(handle: c_long) -> u32 {
+    handle as u32
 }
 
 /// Indexes in an array of pointers to them, as [`flat`] has them.
@@ -202,23 +208,14 @@ indexed! {
     ) { transfer(handle, lo, hi, at, ld, Operation::Accumulate(alpha.cast()))? }
     fn isthmus_ga_NGA_NbPut, isthmus_ga_NGA_NbPut64(
         handle: c_int, lo: *const Index, hi: *const Index, at: *mut c_void, ld: *const Index, request: *mut c_long,
-    ) {
-        transfer(handle, lo, hi, at, ld, Operation::Put)?;
-        complete(request)
-    }
+    ) { start(request, || transfer(handle, lo, hi, at, ld, Operation::Put))? }
     fn isthmus_ga_NGA_NbGet, isthmus_ga_NGA_NbGet64(
         handle: c_int, lo: *const Index, hi: *const Index, at: *mut c_void, ld: *const Index, request: *mut c_long,
-    ) {
-        transfer(handle, lo, hi, at, ld, Operation::Get)?;
-        complete(request)
-    }
+    ) { start(request, || transfer(handle, lo, hi, at, ld, Operation::Get))? }
     fn isthmus_ga_NGA_NbAcc, isthmus_ga_NGA_NbAcc64(
         handle: c_int, lo: *const Index, hi: *const Index, at: *mut c_void, ld: *const Index, alpha: *const c_void,
         request: *mut c_long,
-    ) {
-        transfer(handle, lo, hi, at, ld, Operation::Accumulate(alpha.cast()))?;
-        complete(request)
-    }
+    ) { start(request, || transfer(handle, lo, hi, at, ld, Operation::Accumulate(alpha.cast())))? }
     fn isthmus_ga_NGA_Periodic_put, isthmus_ga_NGA_Periodic_put64(
         handle: c_int, lo: *const Index, hi: *const Index, at: *mut c_void, ld: *const Index,
     ) { periodic(handle, lo, hi, at, ld, Operation::Put)? }
@@ -292,21 +289,21 @@ entries! {
     fn isthmus_ga_NGA_Nbget_field(
         handle: c_int, lo: *const c_int, hi: *const c_int, offset: c_int, bytes: c_int, at: *mut c_void, ld: *const c_int,
         request: *mut c_long,
-    ) {
-        field(handle, (lo, hi), (offset, bytes), at, ld, Operation::Get)?;
-        complete(request)
-    }
+    ) { start(request, || field(handle, (lo, hi), (offset, bytes), at, ld, Operation::Get))? }
     fn isthmus_ga_NGA_Nbput_field(
         handle: c_int, lo: *const c_int, hi: *const c_int, offset: c_int, bytes: c_int, at: *mut c_void, ld: *const c_int,
         request: *mut c_long,
-    ) {
-        field(handle, (lo, hi), (offset, bytes), at, ld, Operation::Put)?;
-        complete(request)
+    ) { start(request, || field(handle, (lo, hi), (offset, bytes), at, ld, Operation::Put))? }
+    fn isthmus_ga_NGA_NbWait(request: *mut c_long) {
+        match request.as_mut() {
+            Some(request) => nonblocking::wait(number_of(std::mem::take(request)))?,
+            None => nonblocking::wait_for(None)?,
+        }
     }
-    // Operations are over when their calls come back, and their handles say so since.
-    fn isthmus_ga_NGA_NbWait(_request: *mut c_long) {}
     // 1: it is over.
-    fn isthmus_ga_NGA_NbTest(_request: *mut c_long) -> c_int { 1 }
+    fn isthmus_ga_NGA_NbTest(request: *mut c_long) -> c_int {
+        nonblocking::test(request.as_ref().copied().map_or(0, number_of)).map(c_int::from)?
+    }
     fn isthmus_ga_NGA_Alloc_gatscat_buf(_count: c_int) {}
     fn isthmus_ga_NGA_Free_gatscat_buf() {}
 }

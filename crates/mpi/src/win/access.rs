@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use isthmus_engine::Entered;
 use isthmus_engine::layout::Layout;
-use isthmus_engine::rma::Target;
+use isthmus_engine::rma::{self, Scope, Target};
 use isthmus_mem::Kind;
 
 use super::Win;
@@ -14,7 +14,7 @@ use super::record::Access;
 use crate::constants::PROC_NULL;
 use crate::datatype::Datatype;
 use crate::device::{Mirrors, Use};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::fail;
 use crate::handle::Handle;
 use crate::ledger::{Given, loans};
@@ -88,11 +88,11 @@ pub(super) fn same_bytes(origin: (i64, &Datatype), target: (i64, &Datatype)) -> 
     Ok(here)
 }
 
-/// Which of the two operations.
+/// Which of the two operations, and the scope that completes it with another node besides the window.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Direction {
-    Put,
-    Get,
+    Put(Option<Scope>),
+    Get(Option<Scope>),
 }
 
 #[inline(never)]
@@ -114,13 +114,13 @@ fn transfer(origin: Origin<'_>, elements: TargetElements<'_>, win: &Win, directi
         target,
         elements,
         match direction {
-            Direction::Put => Access::Put,
-            Direction::Get => Access::Get,
+            Direction::Put(_) => Access::Put,
+            Direction::Get(_) => Access::Get,
         },
     )?;
     let given = match direction {
-        Direction::Put => origin.sends(),
-        Direction::Get => origin.receives(),
+        Direction::Put(_) => origin.sends(),
+        Direction::Get(_) => origin.receives(),
     };
     let loan = win.lend(target, [Some(given)])?;
     let begun = win.at(
@@ -136,7 +136,7 @@ fn transfer(origin: Origin<'_>, elements: TargetElements<'_>, win: &Win, directi
             scattered(origin, elements, target, at, win, direction)
         },
     );
-    win.has_begun(loan, target, matches!(direction, Direction::Get), begun)
+    win.has_begun(loan, target, matches!(direction, Direction::Get(_)), begun)
 }
 
 /// # Safety
@@ -153,11 +153,36 @@ unsafe fn copy(
     // SAFETY: the caller's promise.
     unsafe {
         match direction {
+            _ if target.is_elsewhere() => {
+                let length = length as u64;
+                start(
+                    target,
+                    &Layout::contiguous(at, length),
+                    &Layout::local(buffer, length),
+                    win,
+                    direction,
+                )?;
+            }
             // Nobody may look before the target's MPI_Win_wait.
-            Direction::Put if win.epochs.mode() == Mode::Start => return leave(buffer, target, at, length, win),
-            Direction::Put => win.flow.put_bytes(target, at, buffer, length)?,
-            Direction::Get => win.flow.get_bytes(target, at, buffer.cast_mut(), length)?,
+            Direction::Put(_) if win.epochs.mode() == Mode::Start => return leave(buffer, target, at, length, win),
+            Direction::Put(_) => win.flow.put_bytes(target, at, buffer, length)?,
+            Direction::Get(_) => win.flow.get_bytes(target, at, buffer.cast_mut(), length)?,
         };
+    }
+    Ok(())
+}
+
+/// Start it. With another node it may be under way when this returns.
+///
+/// # Safety
+/// As for [`copy`], where the bytes of `here` lie, until it is over.
+unsafe fn start(target: &Target, there: &Layout<'_>, here: &Layout<'_>, win: &Win, direction: Direction) -> Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match direction {
+            Direction::Put(scope) => win.flow.put_in(scope, target, there, here)?,
+            Direction::Get(scope) => win.flow.get_in(scope, target, there, here)?,
+        }
     }
     Ok(())
 }
@@ -211,13 +236,7 @@ fn scattered(
     origin.with_layout(|here| {
         elements.datatype.with_places(at, elements.count, |there| {
             // SAFETY: the user gives the buffer, where these elements lie; the other ones are checked against the window.
-            unsafe {
-                match direction {
-                    Direction::Put => win.flow.put(target, there, here)?,
-                    Direction::Get => win.flow.get(target, there, here)?,
-                };
-            }
-            Ok::<_, Error>(())
+            unsafe { start(target, there, here, win, direction) }
         })
     })
 }
@@ -228,9 +247,17 @@ fn scattered(
 /// The origin must be readable where the elements lie.
 #[inline(always)]
 pub unsafe fn put(origin: Origin<'_>, target: TargetElements<'_>, win: &Win) -> Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe { put_in(None, origin, target, win) }
+}
+
+/// # Safety
+/// As for [`put`].
+#[inline(always)]
+unsafe fn put_in(scope: Option<Scope>, origin: Origin<'_>, target: TargetElements<'_>, win: &Win) -> Result<()> {
     if origin.check("origin_addr")?.is_device() {
         return mirrored(win, target.rank, [(origin, Use::Reads)], |[origin]| {
-            transfer(origin, target, win, Direction::Put)
+            transfer(origin, target, win, Direction::Put(None))
         });
     }
     if let Some((region, at, length)) = alike(origin, target, win)
@@ -240,7 +267,7 @@ pub unsafe fn put(origin: Origin<'_>, target: TargetElements<'_>, win: &Win) -> 
         unsafe { win.flow.store(there, origin.addr.cast(), length) };
         return Ok(());
     }
-    unmapped(origin, target, win, Direction::Put)
+    unmapped(origin, target, win, Direction::Put(scope))
 }
 
 /// `MPI_Get`.
@@ -249,10 +276,18 @@ pub unsafe fn put(origin: Origin<'_>, target: TargetElements<'_>, win: &Win) -> 
 /// The origin must be writable where the elements lie.
 #[inline(always)]
 pub unsafe fn get(origin: Origin<'_>, target: TargetElements<'_>, win: &Win) -> Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe { get_in(None, origin, target, win) }
+}
+
+/// # Safety
+/// As for [`get`].
+#[inline(always)]
+unsafe fn get_in(scope: Option<Scope>, origin: Origin<'_>, target: TargetElements<'_>, win: &Win) -> Result<()> {
     origin.datatype.check_apart("origin_addr", origin.count)?;
     if origin.check("origin_addr")?.is_device() {
         return mirrored(win, target.rank, [(origin, Use::Writes)], |[origin]| {
-            transfer(origin, target, win, Direction::Get)
+            transfer(origin, target, win, Direction::Get(None))
         });
     }
     if let Some((region, at, length)) = alike(origin, target, win)
@@ -262,7 +297,7 @@ pub unsafe fn get(origin: Origin<'_>, target: TargetElements<'_>, win: &Win) -> 
         unsafe { win.flow.load(there, origin.addr.cast_mut().cast(), length) };
         return Ok(());
     }
-    unmapped(origin, target, win, Direction::Get)
+    unmapped(origin, target, win, Direction::Get(scope))
 }
 
 /// An operation whose elements at the origin are in memory of a device, some of them or all: `operate` gets copies in host memory, and what it has
@@ -310,7 +345,9 @@ fn request_of(
             ));
         }
     }
-    request::launch(None, |_| work())
+    // Outside the engine.
+    let work = work()?;
+    request::launch(None, |_| Ok(work))
 }
 
 /// The request has the buffers of the operation that `start` starts, where that is checked.
@@ -366,22 +403,69 @@ fn with_results(win: &Win, target: i32, start: impl FnOnce() -> Result<()>) -> R
     }
 }
 
+/// A put or get with a request, which is over locally with its scope: with another node it may be under way when this returns.
+fn request_of_scope(
+    win: &Win,
+    target: i32,
+    start: impl FnOnce(Option<Scope>) -> Result<()>,
+) -> Result<Handle<Request>> {
+    let scope = win.away.is_some().then(Scope::new);
+    let start = || {
+        start(scope)?;
+        if scope.is_some() && target != PROC_NULL {
+            rma::send_if_idle(win.peer(target as usize));
+        }
+        Ok(())
+    };
+    request_of(win, target, start, || {
+        Ok(match scope.filter(|scope| scope.is_under_way()) {
+            Some(scope) => Work::Other(Box::new(UnderWay(scope))),
+            None => Work::Complete,
+        })
+    })
+}
+
 /// `MPI_Rput`.
 ///
 /// # Safety
-/// As for [`put`].
+/// As for [`put`], until the request is complete.
 pub unsafe fn rput(origin: Origin<'_>, target: TargetElements<'_>, win: &Win) -> Result<Handle<Request>> {
     // SAFETY: the caller's promise.
-    request_without_results(win, target.rank, || unsafe { put(origin, target, win) })
+    let start = |scope| unsafe { put_in(scope, origin, target, win) };
+    match win.is_checked {
+        true => request_without_results(win, target.rank, || start(None)),
+        false => request_of_scope(win, target.rank, start),
+    }
 }
 
 /// `MPI_Rget`.
 ///
 /// # Safety
-/// As for [`get`].
+/// As for [`get`], until the request is complete.
 pub unsafe fn rget(origin: Origin<'_>, target: TargetElements<'_>, win: &Win) -> Result<Handle<Request>> {
     // SAFETY: the caller's promise.
-    request_with_results(win, target, Access::Get, || unsafe { get(origin, target, win) })
+    let start = |scope| unsafe { get_in(scope, origin, target, win) };
+    match win.is_checked {
+        true => request_with_results(win, target, Access::Get, || start(None)),
+        false => request_of_scope(win, target.rank, start),
+    }
+}
+
+/// An operation with another node.
+struct UnderWay(Scope);
+
+impl Operation for UnderWay {
+    fn advance(&mut self, inside: &mut Entered) -> Look {
+        match inside.is_over(self.0) {
+            true => Look::Complete,
+            false => Look::Pending,
+        }
+    }
+
+    fn outcome(&mut self) -> Result<Status> {
+        self.0.finish()?;
+        Ok(Status::SENT)
+    }
 }
 
 /// An operation whose results are there, and whose record ends with its request.

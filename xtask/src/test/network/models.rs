@@ -1,7 +1,7 @@
 //! OpenSHMEM, ARMCI and Global Arrays on two nodes: the programs that show them on one.
 
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
 
@@ -32,6 +32,7 @@ const MODELS: [(&str, &[&str], &str, &[&str]); 3] = [
         &[
             "operations",
             "synchronization",
+            "nonblocking",
             "random",
             "messages",
             "entries",
@@ -43,10 +44,37 @@ const MODELS: [(&str, &[&str], &str, &[&str]); 3] = [
         &["-lga", "-larmci", "-lm"],
         "ga",
         &[
-            "arrays", "elements", "groups", "margins", "inquiry", "matrices", "sparse", "random", "taken", "started",
+            "arrays",
+            "elements",
+            "groups",
+            "margins",
+            "inquiry",
+            "matrices",
+            "nonblocking",
+            "sparse",
+            "random",
+            "taken",
+            "started",
         ],
     ),
 ];
+
+/// Every put and get that can go by the provider's RMA does.
+const ALL_BY_RMA: [&str; 2] = ["--set", "network_rma=1"];
+
+/// Programs that run so, too.
+const BY_RMA: &[(&str, &str)] = &[
+    ("shmem", "order"),
+    ("shmem", "computing"),
+    ("armci", "nonblocking"),
+    ("armci", "operations"),
+    ("armci", "random"),
+    ("ga", "nonblocking"),
+    ("ga", "random"),
+];
+
+/// Once as it is, once by RMA.
+const WITH_AND_WITHOUT_RMA: [(&str, &[&str]); 2] = [("", &[]), (", by RMA", &ALL_BY_RMA)];
 
 /// All of it.
 pub fn run(suite: &mut Suite, job: &Job<'_>) {
@@ -61,16 +89,39 @@ pub fn run(suite: &mut Suite, job: &Job<'_>) {
             });
         }
     }
-    suite.step(
-        "shmem/order on 2 nodes x 2, where every put and get that can go by RMA does",
-        || {
-            let (compiler, libraries, folder, _) = MODELS[0];
-            let mut run = job.mpiexec(2);
-            run.args(["--set", "network_rma=1"]);
-            quiet(run.arg(compile(job, compiler, libraries, folder, "order")?), RUN)?;
-            job.nodes.emptied()
-        },
-    );
+    for (folder, name) in BY_RMA {
+        suite.step(
+            &format!("{folder}/{name} on 2 nodes x 2, all by RMA that can be"),
+            || {
+                quiet(job.mpiexec(2).args(ALL_BY_RMA).arg(compile_of(job, folder, name)?), RUN)?;
+                job.nodes.emptied()
+            },
+        );
+    }
+    for (how, set) in WITH_AND_WITHOUT_RMA {
+        suite.step(
+            &format!("non-blocking gets of ARMCI return before a target that computes has served them{how}"),
+            || {
+                let mut run = job.mpiexec(2);
+                run.args(["--set", "progress_thread=0"]).args(set);
+                quiet(run.arg(compile_of(job, "armci", "nonblocking")?).arg("still"), RUN)?;
+                job.nodes.emptied()
+            },
+        );
+    }
+    for (how, set) in WITH_AND_WITHOUT_RMA {
+        suite.step(
+            &format!("a process that dies while others get from it, and do not wait, ends the job{how}"),
+            || {
+                let mut run = job.mpiexec(2);
+                run.args(set)
+                    .arg(compile_of(job, "armci", "killed")?)
+                    .args(["nbget", "3"]);
+                let child = run.stdin(Stdio::null()).stderr(Stdio::null()).spawn();
+                job.ends_with(child.context("cannot start mpiexec")?, 137)
+            },
+        );
+    }
 }
 
 /// A program of a model's folder.

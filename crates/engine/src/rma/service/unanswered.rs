@@ -1,18 +1,22 @@
 //! Calls to other nodes that are not waited for when they are made: short ones are batched, and a [flush](finish_calls) waits for the answers
-//! and puts the results where they go (docs/decisions/0072).
+//! and puts the results where they go (docs/decisions/0072), unless the progress thread has. Where too many are without an answer, gets are
+//! queued, and their calls return (docs/decisions/0217).
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use isthmus_shm::slot::Cause;
-use isthmus_transfer::Span;
+use isthmus_transfer::{Direction, Span};
 
-use super::{ANSWERS, CALLS, Header, exchange, no_such_region, refused};
+use super::moving::{Moving, has_long_puts};
+use super::{ANSWERS, CALLS, Header, exchange, no_such_region, refused, what_of};
 use crate::engine::Engine;
 use crate::limits::{BATCH, BATCHED_MOST, UNANSWERED_BYTES, UNANSWERED_CALLS};
 use crate::matching::queues::Pattern;
 use crate::memory::buffer::Buffer;
 use crate::ops::Stage;
 use crate::rma::execute::What;
+use crate::rma::scope::CompletedBy;
 use crate::rma::target::Target;
 use crate::types::Peer;
 use crate::{Entered, Error, Result, counters, enter};
@@ -25,19 +29,31 @@ pub(crate) struct Call {
     results: Vec<Span>,
     /// Bytes of the results.
     result_bytes: usize,
-    /// The window of these operations.
+    /// Nothing but gets: no operands, and memory of the target stays as it is.
+    only_gets: bool,
+    /// The flows of these operations, and their scopes.
     flows: Vec<FlowId>,
 }
 
-/// Which [`Flow`](crate::rma::Flow) an operation belongs to: its number.
+/// Which [`Flow`](crate::rma::Flow), or which [`Scope`](crate::rma::Scope), an operation belongs to: its number.
 pub(in crate::rma) type FlowId = u32;
 /// Of operations within a node, which are waited for at once.
 pub(in crate::rma) const OF_NODE: FlowId = 0;
 
+/// A number that no flow and no scope has.
+pub(in crate::rma) fn new_number() -> FlowId {
+    static NEXT: AtomicU32 = AtomicU32::new(OF_NODE + 1);
+    match NEXT.fetch_add(1, Ordering::Relaxed) {
+        OF_NODE => NEXT.fetch_add(1, Ordering::Relaxed),
+        next => next,
+    }
+}
+
 impl Call {
-    fn new(message: Vec<u8>, results: Vec<Span>, flows: Vec<FlowId>) -> Self {
+    pub(super) fn new(message: Vec<u8>, results: Vec<Span>, flows: Vec<FlowId>) -> Self {
         Self {
             result_bytes: results.iter().map(|span| span.length as usize).sum(),
+            only_gets: matches!(what_of(&message), Some((What::Get | What::Batch, _))),
             message,
             results,
             flows,
@@ -55,6 +71,7 @@ impl Call {
         self.message.extend(call.message);
         self.results.extend(call.results);
         self.result_bytes += call.result_bytes;
+        self.only_gets &= call.only_gets;
         for flow in call.flows {
             if !self.flows.contains(&flow) {
                 self.flows.push(flow);
@@ -78,7 +95,8 @@ pub(crate) struct Unanswered {
     results: Vec<Span>,
     /// Of the call and its answer.
     bytes: usize,
-    /// Windows that wait for it, or have not been told of its failure.
+    only_gets: bool,
+    /// Flows and scopes that wait for it, or have not been told of its failure.
     flows: Vec<FlowId>,
     failure: Option<Failure>,
 }
@@ -108,12 +126,27 @@ impl Failure {
     }
 }
 
-/// How many there are, and batches that have not gone, for flushes.
+/// How many there are, calls that have not gone, and transfers by the provider's RMA, for flushes.
 static UNANSWERED: AtomicUsize = AtomicUsize::new(0);
 
+/// Is there something with other nodes that was started and not waited for?
+#[inline]
+pub(in crate::rma) fn has_some() -> bool {
+    UNANSWERED.load(Ordering::Relaxed) != 0
+}
+
 impl Engine {
-    /// Take what has come of answers to calls that nobody waited for.
+    /// Go on with what was started and not waited for, while the program computes: results go where they belong, and what is queued is sent.
+    pub(crate) fn go_on_with_calls(&mut self) {
+        if has_some() {
+            self.take_answers();
+            self.send_batches();
+        }
+    }
+
+    /// Take what has come of answers to calls that nobody waited for, and transfers that are over.
     fn take_answers(&mut self) {
+        self.take_moved();
         for at in 0..self.unanswered.len() {
             let Some(op) = self.unanswered[at]
                 .op
@@ -141,8 +174,9 @@ impl Engine {
         self.count_unanswered();
     }
 
-    fn count_unanswered(&self) {
-        UNANSWERED.store(self.unanswered.len() + self.batches.len(), Ordering::Relaxed);
+    pub(super) fn count_unanswered(&self) {
+        let count = self.unanswered.len() + self.batches.len() + self.queued.len() + self.moving.len();
+        UNANSWERED.store(count, Ordering::Relaxed);
     }
 
     /// The first failure of a flow's that are over, at one peer or at all; it is told of none of them again.
@@ -160,9 +194,18 @@ impl Engine {
         error
     }
 
-    /// May another call of so many bytes go to this peer?
+    /// Are there calls to this peer that others must not overtake?
+    fn has_queued(&self, peer: u32) -> bool {
+        self.queued.iter().any(|(to, _)| *to == peer)
+    }
+
+    /// May another call of so many bytes go to this peer? None may that would overtake a queued one.
     fn has_room_for(&mut self, peer: u32, bytes: usize) -> bool {
         self.take_answers();
+        !self.has_queued(peer) && self.has_room(peer, bytes)
+    }
+
+    fn has_room(&self, peer: u32, bytes: usize) -> bool {
         let under_way = self
             .unanswered
             .iter()
@@ -171,11 +214,38 @@ impl Engine {
         calls == 0 || calls < UNANSWERED_CALLS && sum <= UNANSWERED_BYTES
     }
 
-    /// Send the batch to a peer now, whether there is room or not.
+    /// Send what is queued and the batch to a peer now, whether there is room or not.
     pub(super) fn launch_batch(&mut self, peer: u32) {
+        while let Some(at) = self.queued.iter().position(|(to, _)| *to == peer)
+            && let Some((_, call)) = self.queued.remove(at)
+        {
+            self.launch_call(peer, call);
+        }
         if let Some(batch) = self.batches.remove(&peer) {
             self.launch_call(peer, batch);
         }
+    }
+
+    /// Send the batch to a peer, or queue it if it may. False: there is no room for it.
+    fn pass_batch(&mut self, peer: u32) -> bool {
+        let Some(batch) = self.batches.get(&peer) else {
+            return true;
+        };
+        let (only_gets, bytes) = (batch.only_gets, batch.bytes());
+        if self.has_room_for(peer, bytes) {
+            self.launch_batch(peer);
+            return true;
+        }
+        if let Some(batch) = only_gets.then(|| self.batches.remove(&peer)).flatten() {
+            self.queue_call(peer, batch);
+        }
+        only_gets
+    }
+
+    /// It goes when there is room.
+    pub(super) fn queue_call(&mut self, peer: u32, call: Call) {
+        self.queued.push_back((peer, call));
+        self.count_unanswered();
     }
 
     /// Send a call whose answer is waited for by [`finish_calls`], which also tells if it could not be sent.
@@ -184,6 +254,7 @@ impl Engine {
         let Call {
             message,
             results,
+            only_gets,
             flows,
             ..
         } = call;
@@ -212,17 +283,65 @@ impl Engine {
             answer,
             results,
             bytes,
+            only_gets,
             flows,
             failure,
         });
         self.count_unanswered();
     }
 
-    /// Send what waits for company, if there is room: others may wait for it, and this process does not go on just now. True: something
-    /// went.
+    /// An operation with a peer that has failed is over: those who wait for it are told.
+    pub(super) fn note_failed(&mut self, peer: u32, flows: Vec<FlowId>) {
+        self.unanswered.push(Unanswered {
+            peer,
+            op: None,
+            answer: Box::default(),
+            results: Vec::new(),
+            bytes: 0,
+            only_gets: true,
+            flows,
+            failure: Some(Failure::PeerFailed),
+        });
+        self.count_unanswered();
+    }
+
+    /// Is something of a flow or a scope under way, or has it failed and nobody was told? Takes nothing.
+    pub(in crate::rma) fn has_of(&self, flow: FlowId) -> bool {
+        self.is_to_go(flow) || self.unanswered.iter().any(|call| call.flows.contains(&flow))
+    }
+
+    /// Is all of a flow or a scope over, well or not? Takes what has come.
+    pub(in crate::rma) fn is_over(&mut self, flow: FlowId) -> bool {
+        self.take_answers();
+        let is_awaited = |call: &Unanswered| call.op.is_some() && call.flows.contains(&flow);
+        !self.is_to_go(flow) && !self.unanswered.iter().any(is_awaited)
+    }
+
+    /// Is something of it not sent yet, or on its way by the provider's RMA?
+    fn is_to_go(&self, flow: FlowId) -> bool {
+        let mut queued = self.queued.iter().map(|(_, call)| call).chain(self.batches.values());
+        queued.any(|call| call.flows.contains(&flow)) || self.moving.iter().any(|moving| moving.flows.contains(&flow))
+    }
+
+    /// Send what is queued, and what waits for company, if there is room: others may wait for it, and this process does not go on just now. True:
+    /// something went.
     #[cold]
     pub(crate) fn send_batches(&mut self) -> bool {
         let mut any = false;
+        if !self.queued.is_empty() {
+            self.take_answers();
+            let (mut at, mut full) = (0, HashSet::new());
+            while let Some((peer, call)) = self.queued.get(at) {
+                let peer = *peer;
+                if full.contains(&peer) || !self.has_room(peer, call.bytes()) {
+                    full.insert(peer);
+                    at += 1;
+                } else if let Some((_, call)) = self.queued.remove(at) {
+                    self.launch_call(peer, call);
+                    any = true;
+                }
+            }
+        }
         for peer in self.batches.keys().copied().collect::<Vec<u32>>() {
             if self.has_room_for(peer, self.batches[&peer].bytes()) {
                 self.launch_batch(peer);
@@ -254,8 +373,18 @@ unsafe fn deliver(mut bytes: &[u8], places: &[Span]) {
 ///
 /// # Safety
 /// The places must be writable until it is over.
-pub(super) unsafe fn ask(flow: FlowId, target: &Target, message: Vec<u8>, results: Vec<Span>) -> Result<()> {
-    let (peer, call) = (target.peer(), Call::new(message, results, vec![flow]));
+pub(super) unsafe fn ask(
+    completed_by: CompletedBy,
+    target: &Target,
+    message: Vec<u8>,
+    results: Vec<Span>,
+) -> Result<()> {
+    // Without results an operation is over locally when it is asked.
+    let flows = match results.is_empty() {
+        true => vec![completed_by.flow],
+        false => completed_by.numbers(),
+    };
+    let (peer, call) = (target.peer(), Call::new(message, results, flows));
     if !target.is_elsewhere() {
         // By other means such an operation is over when its function comes back, and what comes later must not overtake it.
         let answer = exchange(peer, &call.message, call.result_bytes)?;
@@ -270,6 +399,10 @@ pub(super) unsafe fn ask(flow: FlowId, target: &Target, message: Vec<u8>, result
     if call.message.len().max(call.result_bytes) > BATCHED_MOST {
         send_batch(&mut inside, peer)?;
         let bytes = call.bytes();
+        if call.only_gets && !inside.engine().has_room_for(peer.0, bytes) {
+            inside.engine().queue_call(peer.0, call);
+            return Ok(());
+        }
         inside.wait(|inside| inside.engine().has_room_for(peer.0, bytes).then_some(()))?;
         inside.engine().launch_call(peer.0, call);
         return Ok(());
@@ -296,26 +429,42 @@ pub(super) unsafe fn ask(flow: FlowId, target: &Target, message: Vec<u8>, result
     }
 }
 
-/// Send the batch to a peer now. Blocks while too many are without an answer; until it goes it stays where waiting threads
-/// look.
+/// Send the batch to a peer, or queue it. Blocks while too many are without an answer, unless it has nothing but gets; until it goes it
+/// stays where waiting threads look.
 pub(super) fn send_batch(inside: &mut Entered, peer: Peer) -> Result<()> {
-    inside.wait(|inside| {
-        let engine = inside.engine();
-        let bytes = engine.batches.get(&peer.0).map(Call::bytes);
-        bytes
-            .is_none_or(|bytes| engine.has_room_for(peer.0, bytes))
-            .then_some(())
-    })?;
-    inside.engine().launch_batch(peer.0);
-    Ok(())
+    inside.wait(|inside| inside.engine().pass_batch(peer.0).then_some(()))
 }
 
 /// The operations to await.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::rma) enum Completion {
     All,
-    /// That of which something comes back.
-    Results,
+    /// That of which something comes back, or whose source is in use.
+    Local,
+    /// That which changes memory of the target.
+    Changes,
+    /// Puts by the provider's RMA.
+    LongPuts,
+}
+
+impl Completion {
+    /// Is a call awaited?
+    fn awaits_call(self, has_results: bool, only_gets: bool) -> bool {
+        match self {
+            Self::All => true,
+            Self::Local => has_results,
+            Self::Changes => !only_gets,
+            Self::LongPuts => false,
+        }
+    }
+
+    /// Is a transfer by the provider's RMA awaited?
+    fn awaits_moving(self, direction: Direction) -> bool {
+        match self {
+            Self::All | Self::Local => true,
+            Self::Changes | Self::LongPuts => direction == Direction::Push,
+        }
+    }
 }
 
 /// Wait until what a flow has started by calls is over at a peer, or at all. Fails if one has failed. Blocks while there is some, and makes
@@ -326,16 +475,20 @@ pub(in crate::rma) fn finish_calls(
     flow: FlowId,
     peer: impl FnOnce() -> Option<Peer>,
 ) -> Result<()> {
-    match UNANSWERED.load(Ordering::Relaxed) {
-        0 => Ok(()),
-        _ => finish_those(completion, flow, peer()),
+    let has_such = match completion {
+        Completion::LongPuts => has_long_puts(),
+        _ => has_some(),
+    };
+    match has_such {
+        false => Ok(()),
+        true => finish_those(completion, flow, peer()),
     }
 }
 
 /// Send all batches now: this process may wait for their effects without making progress. Does not block.
 #[inline]
 pub fn send_kept() {
-    if UNANSWERED.load(Ordering::Relaxed) != 0 {
+    if has_some() {
         enter().engine().send_batches();
     }
 }
@@ -344,7 +497,7 @@ pub fn send_kept() {
 /// goes on though this process calls nothing more. Does not block.
 #[inline]
 pub fn send_if_idle(peer: Peer) {
-    if UNANSWERED.load(Ordering::Relaxed) != 0 {
+    if has_some() {
         send_to_idle(peer);
     }
 }
@@ -355,30 +508,43 @@ fn send_to_idle(peer: Peer) {
     let engine = inside.engine();
     engine.take_answers();
     let is_under_way = |call: &Unanswered| call.op.is_some() && call.peer == peer.0;
-    if !engine.unanswered.iter().any(is_under_way) {
-        engine.launch_batch(peer.0);
+    match engine.unanswered.iter().any(is_under_way) {
+        true => {}
+        false if engine.has_queued(peer.0) => drop(engine.send_batches()),
+        false => engine.launch_batch(peer.0),
     }
 }
 
 #[cold]
 fn finish_those(completion: Completion, flow: FlowId, peer: Option<Peer>) -> Result<()> {
-    let is_meant = |to: u32, flows: &[FlowId], results: &[Span]| {
-        peer.is_none_or(|peer| peer.0 == to)
-            && flows.contains(&flow)
-            && (completion == Completion::All || !results.is_empty())
+    let is_of = |to: u32, flows: &[FlowId]| peer.is_none_or(|peer| peer.0 == to) && flows.contains(&flow);
+    let is_meant = |to: u32, flows: &[FlowId], results: &[Span], only_gets: bool| {
+        is_of(to, flows) && completion.awaits_call(!results.is_empty(), only_gets)
     };
     let mut inside = enter();
     let batches = inside.engine().batches.iter();
-    let waiting = batches.filter(|(to, batch)| is_meant(**to, &batch.flows, &batch.results));
+    let waiting = batches.filter(|(to, batch)| is_meant(**to, &batch.flows, &batch.results, batch.only_gets));
     for to in waiting.map(|(to, _)| *to).collect::<Vec<u32>>() {
         send_batch(&mut inside, Peer(to))?;
     }
     let failure = inside.wait(|inside| {
         let engine = inside.engine();
         engine.take_answers();
-        let is_awaited = |call: &Unanswered| call.op.is_some() && is_meant(call.peer, &call.flows, &call.results);
-        if let Some(call) = engine.unanswered.iter().find(|call| is_awaited(call)) {
-            engine.cause = Cause::Answers(call.peer);
+        let asked = engine.unanswered.iter().filter(|call| call.op.is_some());
+        let mut asked = asked.map(|call| {
+            (
+                call.peer,
+                is_meant(call.peer, &call.flows, &call.results, call.only_gets),
+            )
+        });
+        let queued = engine.queued.iter();
+        let mut queued = queued.map(|(to, call)| (*to, is_meant(*to, &call.flows, &call.results, call.only_gets)));
+        let is_awaited =
+            |moving: &Moving| is_of(moving.peer, &moving.flows) && completion.awaits_moving(moving.direction);
+        let mut moving = engine.moving.iter().map(|moving| (moving.peer, is_awaited(moving)));
+        let awaited = asked.find(|call| call.1).or_else(|| queued.find(|call| call.1));
+        if let Some((peer, _)) = awaited.or_else(|| moving.find(|moving| moving.1)) {
+            engine.cause = Cause::Answers(peer);
             return None;
         }
         Some(engine.take_failure(flow, peer))
