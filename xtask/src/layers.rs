@@ -103,6 +103,7 @@ const CRATES: &[CrateLayers] = &[
         sources: "crates/mpi/src",
         order: &[
             &["constants", "counts", "error", "tool", "check"],
+            &["device"],
             &["process", "handle"],
             &["status", "attribute", "errhandler", "info"],
             &["abi_info", "group"],
@@ -165,7 +166,7 @@ const LAYOUTS: &[(&str, usize)] = &[
     ("channel::network::replay", 1),
     ("channel::orders", 1),
     ("channel::outbound::writing", 1),
-    ("channel::record", 7),
+    ("channel::record", 8),
     ("data_path", 1),
     ("engine", 1),
     ("engine::arrivals", 2),
@@ -201,7 +202,7 @@ const LAYOUTS: &[(&str, usize)] = &[
     ("rma::combine", 1),
     ("rma::locks", 3),
     ("rma::mailbox", 4),
-    ("rma::region", 1),
+    ("rma::region", 2),
     ("rma::service", 5),
     ("tunables", 1),
 ];

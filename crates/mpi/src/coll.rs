@@ -14,7 +14,7 @@ pub(crate) mod check;
 mod form;
 mod gather;
 mod neighbor;
-pub(crate) mod on_devices;
+mod on_devices;
 mod operand;
 mod reduce;
 mod reduce_scatter;

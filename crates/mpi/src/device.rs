@@ -3,15 +3,19 @@
 //! Point-to-point messages are packed and unpacked there piece by piece, as elements with gaps are ([`crate::p2p`]). Other calls work on a
 //! [`Mirror`]: a copy of the elements in host memory, filled before the call's work and written back after it.
 
+mod combine;
+
 use std::ops::Range;
 use std::sync::Arc;
 
+use isthmus_datatype::Type;
 use isthmus_engine::device;
 use isthmus_mem::{self as mem, Kind};
 
-use crate::datatype::Type;
 use crate::error::{Error, Result, room};
 use crate::fail;
+
+pub(crate) use combine::Combine;
 
 /// What kind of memory `address` lies in.
 #[inline(always)]

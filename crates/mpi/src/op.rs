@@ -9,9 +9,8 @@ use std::sync::{Arc, OnceLock, Weak};
 use isthmus_datatype::Custom;
 use isthmus_mem as mem;
 
-use crate::coll::on_devices::Combine;
 use crate::datatype::{Datatype, byte};
-use crate::device::{Mirrors, Use};
+use crate::device::{Combine, Mirrors, Use};
 use crate::error::{Class, Result};
 use crate::fail;
 use crate::handle::{Handle, Kind, Object, Table};
@@ -219,7 +218,7 @@ pub unsafe fn reduce_local(
     }
     let mut mirrors = Mirrors::default();
     let (mut left, mut right) = (inbuf.cast_mut().cast(), inoutbuf.cast());
-    if let ([_, mem::Kind::Device(device)], Some(combine)) = (kinds, Combine::of(op, datatype)) {
+    if let ([_, mem::Kind::Device(device)], Some(combine)) = (kinds, Combine::of(op.which(), datatype)) {
         // SAFETY: the caller's promise; memory that the device does not reach is brought there.
         return unsafe { combine.apply(device, right, left, right, count) };
     }

@@ -174,6 +174,7 @@ mod tests {
             base: 0x7f00_0000_0000,
             offset: 4096,
             size: u64::MAX,
+            freed: [0; FREED],
         };
         assert_eq!(parse(&text(&export)), Some(export));
         assert_eq!(parse("00-11-1-2-3-4"), None);

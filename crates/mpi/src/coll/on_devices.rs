@@ -5,95 +5,31 @@
 
 use std::ops::Range;
 
-use isthmus_datatype::Element;
+use isthmus_engine::limits::DEVICE_REDUCED_FROM;
 use isthmus_engine::rma;
-use isthmus_mem::{self as mem, Device, Export, Kind, Mapped, Number};
+use isthmus_mem::{self as mem, Device, Export, Kind, Mapped};
 
 use crate::check;
 use crate::comm::Comm;
-use crate::datatype::{Datatype, Family};
-use crate::device;
+use crate::datatype::Datatype;
+use crate::device::{self, Combine};
 use crate::error::Result;
-use crate::op::{Op, Predefined};
-
-/// Shorter ones are combined by the processor, on copies in host memory: ranks must tell one another first where their elements are.
-const FROM: i64 = 64 << 10;
+use crate::op::Op;
 
 const EXPORT: usize = size_of::<Export>();
-
-/// The kernel of an operation on elements of a type.
-#[derive(Clone, Copy)]
-pub(crate) struct Combine {
-    op: mem::Op,
-    number: Number,
-}
-
-impl Combine {
-    /// `None`: there is no kernel for it.
-    pub fn of(op: &Op, datatype: &Datatype) -> Option<Self> {
-        let named = datatype.named()?;
-        let suits = matches!(
-            named.family,
-            Family::CInteger | Family::FortranInteger | Family::FloatingPoint
-        );
-        let [element] = named.elements else { return None };
-        let number = match element {
-            Element::I8 => Number::I8,
-            Element::I16 => Number::I16,
-            Element::I32 => Number::I32,
-            Element::I64 => Number::I64,
-            Element::U8 => Number::U8,
-            Element::U16 => Number::U16,
-            Element::U32 => Number::U32,
-            Element::U64 => Number::U64,
-            Element::F32 => Number::F32,
-            Element::F64 => Number::F64,
-            _ => return None,
-        };
-        let op = match op.which()? {
-            Predefined::Max => mem::Op::Max,
-            Predefined::Min => mem::Op::Min,
-            Predefined::Sum => mem::Op::Sum,
-            Predefined::Prod => mem::Op::Prod,
-            Predefined::Land => mem::Op::Land,
-            Predefined::Band => mem::Op::Band,
-            Predefined::Lor => mem::Op::Lor,
-            Predefined::Bor => mem::Op::Bor,
-            Predefined::Lxor => mem::Op::Lxor,
-            Predefined::Bxor => mem::Op::Bxor,
-            _ => return None,
-        };
-        (suits && mem::combines(op, number)).then_some(Self { op, number })
-    }
-
-    /// `result[i] = left[i] op right[i]`.
-    ///
-    /// # Safety
-    /// All are good for as many elements, in memory that `device` reaches.
-    pub unsafe fn apply(
-        self,
-        device: Device,
-        result: *mut u8,
-        left: *const u8,
-        right: *const u8,
-        count: i64,
-    ) -> Result<()> {
-        // SAFETY: the caller's promise.
-        let done = unsafe { mem::combine(self.op, self.number, device, result, left, right, count as usize) };
-        done.map_err(|error| device::failed(&error))
-    }
-}
 
 /// May such a call be one for kernels? All ranks answer alike.
 pub(super) fn may_be(count: i64, datatype: &Datatype, op: &Op, comm: &Comm) -> bool {
     mem::is_watched() && !check::is_on() && comm.size() > 1 && !comm.is_inter() && is_long(count, datatype) && {
         let node = |rank| comm.group.peer(rank).map(rma::node_of);
-        Combine::of(op, datatype).is_some() && (1..comm.size()).all(|rank| node(rank) == node(0))
+        Combine::of(op.which(), datatype).is_some() && (1..comm.size()).all(|rank| node(rank) == node(0))
     }
 }
 
 fn is_long(count: i64, datatype: &Datatype) -> bool {
-    count.checked_mul(datatype.size()).is_some_and(|bytes| bytes >= FROM)
+    count
+        .checked_mul(datatype.size())
+        .is_some_and(|bytes| bytes >= DEVICE_REDUCED_FROM as i64)
 }
 
 /// What a rank tells the others of its elements.
@@ -136,7 +72,7 @@ pub(super) unsafe fn allreduce(
     op: &Op,
     comm: &Comm,
 ) -> Result<bool> {
-    let Some(combine) = Combine::of(op, datatype) else {
+    let Some(combine) = Combine::of(op.which(), datatype) else {
         return Ok(false);
     };
     let (ranks, me, size) = (comm.size() as usize, comm.rank() as usize, datatype.size() as usize);
