@@ -1,7 +1,7 @@
 //! Kernels run where there is no device: a machine for the assembly that they are made of. It knows the instructions that the
 //! templates use, as the PTX ISA describes them, and runs one thread after the other.
 
-#[path = "../tests/numbers/mod.rs"]
+#[path = "../tests/devices/numbers.rs"]
 mod numbers;
 
 use std::collections::HashMap;
