@@ -49,6 +49,8 @@ static CUcontext given;
 
 /* What is under way, for the report of a fault. */
 static char doing[256];
+/* What all calls of a table have in common. */
+static const char *with = "";
 
 #define DRIVER(call)                                                          \
     do {                                                                      \
@@ -292,7 +294,7 @@ static void prepare(const struct table *table, char *to, size_t bytes, unsigned 
 
 static void run_with(const struct table *table, const struct call *call, int number, const enum kind *kinds, char *const *starts, size_t bytes, int count) {
     char *buffers[BUFFERS] = {0};
-    snprintf(doing, sizeof doing, "%s of %d: %s, %s, %s", call->name, count, kind_names[kinds[0]], kind_names[kinds[1]], kind_names[kinds[2]]);
+    snprintf(doing, sizeof doing, "%s of %d%s: %s, %s, %s", call->name, count, with, kind_names[kinds[0]], kind_names[kinds[1]], kind_names[kinds[2]]);
     for (int i = 0; i < table->buffers; i++) buffers[i] = starts[i] + MARGIN + table->base;
     if (table->before) table->before(buffers, bytes - table->base, number);
     call->run(buffers, count);
