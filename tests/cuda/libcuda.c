@@ -363,7 +363,81 @@ static int is_pageable(unsigned long long address) { return !allocation_of(addre
     COMBINE("isthmus_bor_" number, type, a | b)                                                                                              \
     COMBINE("isthmus_bxor_" number, type, a ^ b)
 
-static int combine(const char *kernel, char *result, const char *left, const char *right, size_t count) {
+/* Halves: by their bits, computed as float and rounded to nearest even. */
+static float from_half(uint16_t bits) {
+    int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    float sign = bits >> 15 ? -1.0f : 1.0f;
+    if (exponent == 31) return fraction ? __builtin_nanf("") : sign * __builtin_inff();
+    float value = exponent ? 1024 + fraction : fraction;
+    for (int i = exponent ? exponent : 1; i < 25; i++) value /= 2;
+    for (int i = exponent; i > 25; i--) value *= 2;
+    return sign * value;
+}
+
+static uint16_t to_half(float value) {
+    /* The nearest of all, the even one of two. */
+    uint16_t sign = __builtin_signbit(value) ? 0x8000 : 0, low = 0, high = 0x7c00;
+    float size = __builtin_fabsf(value);
+    if (size != size) return 0x7fff;
+    if (size >= 65520) return sign | 0x7c00;
+    while (high - low > 1) {
+        uint16_t middle = (low + high) / 2;
+        if (from_half(middle) <= size) low = middle;
+        else high = middle;
+    }
+    float above = high == 0x7c00 ? 65536 : from_half(high), up = above - size, down = size - from_half(low);
+    return sign | (up < down || (up == down && low & 1) ? high : low);
+}
+
+static float from_brain(uint16_t bits) {
+    uint32_t wide = (uint32_t)bits << 16;
+    float value;
+    memcpy(&value, &wide, 4);
+    return value;
+}
+
+static uint16_t to_brain(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, 4);
+    return value != value ? bits >> 16 | 64 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+}
+
+#define HALVES(number, from, to)                                                                                                             \
+    COMBINE("isthmus_max_" number, uint16_t, from(a) > from(b) ? a : b)                                                                      \
+    COMBINE("isthmus_min_" number, uint16_t, from(a) < from(b) ? a : b)                                                                      \
+    COMBINE("isthmus_sum_" number, uint16_t, to(from(a) + from(b)))                                                                          \
+    COMBINE("isthmus_prod_" number, uint16_t, to(from(a) * from(b)))
+
+#define PAIR(number, value, place)                                                                                                           \
+    do {                                                                                                                                     \
+        int least = !strcmp(kernel, "isthmus_minloc_" number);                                                                               \
+        if (!least && strcmp(kernel, "isthmus_maxloc_" number)) break;                                                                       \
+        struct {                                                                                                                             \
+            value v;                                                                                                                         \
+            place i;                                                                                                                         \
+        } *r = (void *)result, *x = (void *)left, *y = (void *)right;                                                                        \
+        for (; count--; r++, x++, y++) {                                                                                                     \
+            int better = least ? x->v < y->v : x->v > y->v, sooner = x->v == y->v && x->i < y->i;                                            \
+            value v = better ? x->v : y->v;                                                                                                  \
+            place i = better || sooner ? x->i : y->i;                                                                                        \
+            r->v = v, r->i = i;                                                                                                              \
+        }                                                                                                                                    \
+        return 1;                                                                                                                            \
+    } while (0)
+
+#define COMPLEX(number, type)                                                                                                                \
+    do {                                                                                                                                     \
+        int sum = !strcmp(kernel, "isthmus_sum_" number);                                                                                    \
+        if (!sum && strcmp(kernel, "isthmus_prod_" number)) break;                                                                           \
+        type *r = (void *)result, *x = (void *)left, *y = (void *)right;                                                                     \
+        for (; count--; r += 2, x += 2, y += 2) {                                                                                            \
+            type re = sum ? x[0] + y[0] : x[0] * y[0] - x[1] * y[1], im = sum ? x[1] + y[1] : x[0] * y[1] + x[1] * y[0];                     \
+            r[0] = re, r[1] = im;                                                                                                            \
+        }                                                                                                                                    \
+        return 1;                                                                                                                            \
+    } while (0)
+
+static int combine(const char *kernel, char *result, char *left, char *right, size_t count) {
     INTEGERS("i8", int8_t)
     INTEGERS("i16", int16_t)
     INTEGERS("i32", int32_t)
@@ -374,6 +448,17 @@ static int combine(const char *kernel, char *result, const char *left, const cha
     INTEGERS("u64", uint64_t)
     ARITHMETIC("f32", float, float)
     ARITHMETIC("f64", double, double)
+    HALVES("f16", from_half, to_half)
+    HALVES("bf16", from_brain, to_brain)
+    COMPLEX("c32", float);
+    COMPLEX("c64", double);
+    PAIR("i16i32", int16_t, int32_t);
+    PAIR("i32i32", int32_t, int32_t);
+    PAIR("i64i32", int64_t, int32_t);
+    PAIR("f32i32", float, int32_t);
+    PAIR("f64i32", double, int32_t);
+    PAIR("f32f32", float, float);
+    PAIR("f64f64", double, double);
     return 0;
 }
 
@@ -407,9 +492,14 @@ static CUresult run_kernel(struct context *context, const char *kernel, const ui
     }
     const char *number = strrchr(kernel, '_');
     if (!number) return CUDA_ERROR_LAUNCH_FAILED;
-    size_t size = atoi(number + 2) / 8, count = p[3];
+    /* Names end in the element's type: letters and bits, of one value or two. */
+    size_t first = atoi(number + 1 + strcspn(number + 1, "0123456789")) / 8, count = p[3], size = first, aligned = first;
+    const char *second = number + 1 + strcspn(number + 1, "0123456789");
+    second += strspn(second, "0123456789");
+    if (*second) aligned = first > 4 ? first : 4, size = 2 * aligned;
+    if (number[1] == 'c') size = 2 * first;
     if (!size) return CUDA_ERROR_LAUNCH_FAILED;
-    if ((p[0] | p[1] | p[2]) % size) return CUDA_ERROR_MISALIGNED_ADDRESS;
+    if ((p[0] | p[1] | p[2]) % aligned) return CUDA_ERROR_MISALIGNED_ADDRESS;
     char *result = reached(context, p[0], count * size), *left = reached(context, p[1], count * size);
     char *right = reached(context, p[2], count * size);
     if (!result || !left || !right) return CUDA_ERROR_ILLEGAL_ADDRESS;

@@ -82,9 +82,7 @@ pub mod layout {
 
 /// Have addresses asked about from now on, whether they are memory of devices, if there may be such. The engine has booted.
 pub fn watch_devices() {
-    if supports_devices() {
-        enter().watch_devices();
-    }
+    enter().watch_devices(supports_devices());
 }
 
 /// This process. Valid after [`boot`].
@@ -473,11 +471,14 @@ impl Entered {
         part * u64::from(segment.node()) + segment.take_numbers(count)
     }
 
-    /// From now on memory of devices is looked for. What the job shares is host memory without a question.
-    pub fn watch_devices(&mut self) {
+    /// From now on memory of devices is looked for, if the first rank of the job has `wanted` that. What the job shares is host memory without
+    /// a question.
+    pub fn watch_devices(&mut self, wanted: bool) {
         let segment = self.engine().segment;
-        isthmus_mem::host_range(segment.base().as_ptr(), segment.mapped());
-        isthmus_mem::watch();
+        if segment.looks_for_devices(wanted) {
+            isthmus_mem::host_range(segment.base().as_ptr(), segment.mapped());
+            isthmus_mem::watch();
+        }
     }
 
     /// Has everything that was to be sent left this process?

@@ -18,7 +18,7 @@ pub type Address = u64;
 /// `CUdevice`.
 pub type Ordinal = c_int;
 
-/// What is `CUcontext`, `CUstream`, `CUmodule` or `CUfunction` to the driver.
+/// `CUcontext`, `CUstream`, `CUmodule` or `CUfunction`.
 pub type Object = *mut c_void;
 
 /// Codes that are told apart.
@@ -26,6 +26,7 @@ pub mod code {
     use super::Code;
 
     pub const SUCCESS: Code = 0;
+    pub const OUT_OF_MEMORY: Code = 2;
     pub const NOT_INITIALIZED: Code = 3;
     pub const DEINITIALIZED: Code = 4;
     pub const INVALID_CONTEXT: Code = 201;
@@ -47,6 +48,8 @@ pub mod pointer {
     pub const BUFFER_ID: c_int = 7;
     pub const IS_MANAGED: c_int = 8;
     pub const DEVICE_ORDINAL: c_int = 9;
+    pub const RANGE_START: c_int = 11;
+    pub const RANGE_SIZE: c_int = 12;
 }
 
 /// `CUmemorytype`.
@@ -54,6 +57,7 @@ pub mod memory_type {
     use super::c_uint;
 
     pub const NONE: c_uint = 0;
+    pub const HOST: c_uint = 1;
     pub const DEVICE: c_uint = 2;
 }
 
@@ -106,9 +110,6 @@ pub struct Copy2D {
     pub width: usize,
     pub height: usize,
 }
-
-/// `CU_MEMORYTYPE_UNIFIED`: the driver sees by the address which it is.
-pub const UNIFIED: c_uint = 4;
 
 /// The table: one field for each procedure. What a driver does not have answers `CUDA_ERROR_NOT_FOUND`.
 macro_rules! table {
@@ -268,5 +269,19 @@ impl Api {
         // SAFETY: the attribute is an `unsigned long long`.
         let code = unsafe { (self.pointer_attribute)((&raw mut id).cast(), pointer::BUFFER_ID, address) };
         (code == code::SUCCESS && id != 0).then_some(id)
+    }
+
+    /// Where the allocation that `address` lies in begins, and its bytes. A context must be current.
+    pub fn range_of(&self, address: Address) -> Option<(Address, usize)> {
+        let (mut base, mut size) = (0, 0_usize);
+        // SAFETY: the driver writes both, or nothing; the attributes have these types.
+        unsafe {
+            if (self.address_range)(&raw mut base, &raw mut size, address) == code::SUCCESS {
+                return Some((base, size));
+            }
+            let start = (self.pointer_attribute)((&raw mut base).cast(), pointer::RANGE_START, address);
+            let bytes = (self.pointer_attribute)((&raw mut size).cast(), pointer::RANGE_SIZE, address);
+            (start == code::SUCCESS && bytes == code::SUCCESS).then_some((base, size))
+        }
     }
 }

@@ -2,19 +2,33 @@
 
 use std::ptr::null_mut;
 
-use crate::copy::Reached;
+use crate::api::{Address, Api, Object};
+use crate::copy::{At, PORTION, copy_at, is_reached};
 use crate::error::{Error, Result};
 use crate::kernels::{Kernel, parameter};
-use crate::look::{look, watched_driver};
-use crate::{Device, Kind, Number, Op, place};
-
-/// Bytes that are combined at a time where some of them have to be brought to the device.
-const PORTION: usize = 32 << 20;
+use crate::look::{Seen, look, watched_driver};
+use crate::place::Place;
+use crate::{Device, Kind, Number, Op, Scratch, place, ptx};
 
 /// See [`crate::combines`].
 pub fn combines(op: Op, number: Number) -> bool {
-    let float = matches!(number, Number::F32 | Number::F64);
-    !float || matches!(op, Op::Max | Op::Min | Op::Sum | Op::Prod)
+    use Number::*;
+    match op {
+        Op::Minloc | Op::Maxloc => matches!(number, I16I32 | I32I32 | I64I32 | F32I32 | F64I32 | F32F32 | F64F64),
+        Op::Sum | Op::Prod if matches!(number, C32 | C64) => true,
+        Op::Max | Op::Min | Op::Sum | Op::Prod if matches!(number, F16 | BF16 | F32 | F64) => true,
+        _ => matches!(number, I8 | I16 | I32 | I64 | U8 | U16 | U32 | U64),
+    }
+}
+
+/// Bytes that the address of an element must be a multiple of.
+fn alignment(number: Number) -> usize {
+    use Number::*;
+    match number {
+        C32 | I16I32 | I32I32 | F32I32 | F32F32 => 4,
+        C64 | I64I32 | F64I32 | F64F64 => 8,
+        simple => simple.bytes(),
+    }
 }
 
 /// See [`crate::combine`].
@@ -49,7 +63,16 @@ pub unsafe fn combine(
         .map_or(null_mut(), |seen| seen.context);
     let place = place::of(api, device, context)?;
     let size = number.bytes();
-    let reached = |at: usize| Reached::of(api, place, addresses[at], seen[at], size, (count * size).min(PORTION));
+    let reached = |at: usize| {
+        Reached::of(
+            api,
+            place,
+            addresses[at],
+            seen[at],
+            alignment(number),
+            (count * size).min(PORTION),
+        )
+    };
     let (result, left, right) = (reached(0)?, reached(1)?, reached(2)?);
     let direct = result.is_direct() && left.is_direct() && right.is_direct();
     let at_once = if direct { count } else { PORTION / size };
@@ -70,7 +93,7 @@ pub unsafe fn combine(
                 parameter(&mut b),
                 parameter(&mut elements),
             ];
-            let threads = elements.div_ceil((16 / size as u64).clamp(2, 4));
+            let threads = elements.div_ceil(u64::from(ptx::at_once(number)));
             // SAFETY: these are what the kernel takes; all are reached and aligned.
             unsafe { Kernel::Combine(op, number).launch(api, place, lane, threads, &mut parameters) }
         })?;
@@ -78,4 +101,54 @@ pub unsafe fn combine(
         unsafe { result.bring(api, place.context, offset, bytes, true)? };
     }
     Ok(())
+}
+
+/// An end of a kernel's work that the device reaches and whose elements are aligned, or memory on the device in its stead.
+struct Reached {
+    scratch: Option<Scratch>,
+    at: At,
+}
+
+impl Reached {
+    fn of(api: &Api, place: &Place, address: usize, seen: Seen, aligned_to: usize, bytes: usize) -> Result<Self> {
+        let scratch = match is_reached(place, &seen) && address.is_multiple_of(aligned_to) {
+            true => None,
+            false => Some(Scratch::in_place(api, place, bytes)?),
+        };
+        Ok(Self {
+            scratch,
+            at: At { address, seen },
+        })
+    }
+
+    /// Is it used as it is?
+    fn is_direct(&self) -> bool {
+        self.scratch.is_none()
+    }
+
+    /// Where the kernel works; `offset` bytes behind the first.
+    fn address(&self, offset: usize) -> Address {
+        match &self.scratch {
+            Some(scratch) => scratch.start().expose_provenance() as Address,
+            None => (self.at.address + offset) as Address,
+        }
+    }
+
+    /// Bring `bytes` bytes, `offset` bytes behind the first, to where the kernel works, or with `back` from there.
+    ///
+    /// # Safety
+    /// The memory has as many, and so has that on the device.
+    unsafe fn bring(&self, api: &Api, context: Object, offset: usize, bytes: usize, back: bool) -> Result<()> {
+        let Some(scratch) = &self.scratch else { return Ok(()) };
+        let own = self.at.plus(offset as isize);
+        let mut between = At {
+            address: scratch.start().expose_provenance(),
+            seen: self.at.seen,
+        };
+        between.seen = look(api, between.address)?;
+        between.seen.context = context;
+        let (to, from) = if back { (own, between) } else { (between, own) };
+        // SAFETY: the caller's promise.
+        unsafe { copy_at(api, to, from, bytes) }
+    }
 }

@@ -1,10 +1,10 @@
-//! What has been done with memory of devices, counted.
+//! Counts of questions about memory, copies, kernels and exports.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 macro_rules! counts {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// What has been done in this process since it began.
+        /// Counts since this process began.
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
         pub struct Counts {
             $($(#[$doc])* pub $name: u64,)*

@@ -1,10 +1,11 @@
 //! Device memory reached by other processes of the machine, by the driver's handles.
 //!
 //! An allocation is exported once: what the driver has answered is kept by its buffer id, which no later allocation of the process has.
-//! What others export is mapped once, and the mapping is kept until the same peer exports another allocation that overlaps the first,
-//! until the peer is forgotten, or until there are too many; never as long as a [`Mapped`] of it lives.
+//! An export names those that were freed since, as far as that has been noticed: each call looks at one of them.
+//! What others export is mapped once, and the mapping is kept until the same peer exports another allocation that overlaps the first or
+//! names it among the freed ones, until the peer is forgotten, or until there are too many; never as long as a [`Mapped`] of it lives.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::ffi::c_int;
 use std::ptr::null_mut;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,12 +14,15 @@ use crate::api::{Address, Api, IpcHandle, Object, Ordinal, Uuid, code, flag};
 use crate::counts::{COUNTS, count};
 use crate::look::{look, watched_driver};
 use crate::place::{self, Current};
-use crate::{Device, Export, Kind};
+use crate::{Device, Export, FREED, Kind};
 
 /// Mappings that are kept.
 pub const MOST: usize = 64;
 /// Exports that are kept.
 const MOST_EXPORTS: usize = 1024;
+
+/// How many of them are looked at for a new one, whose handle takes longer by far.
+const LOOKS: usize = 64;
 
 /// An allocation of this process: where it begins, and what others need, or `None` if it cannot be exported.
 #[derive(Clone, Copy)]
@@ -27,8 +31,18 @@ struct Own {
     export: Option<Export>,
 }
 
-/// By buffer id.
-static EXPORTS: Mutex<Option<HashMap<u64, Own>>> = Mutex::new(None);
+/// The allocations of this process that others may know.
+#[derive(Default)]
+struct Exports {
+    /// By buffer id.
+    kept: HashMap<u64, Own>,
+    /// The same in the order in which they came, to look at one after the other.
+    order: VecDeque<u64>,
+    /// Those that were freed last.
+    freed: [u64; FREED],
+}
+
+static EXPORTS: Mutex<Option<Exports>> = Mutex::new(None);
 
 /// What another process has exported, mapped here.
 struct Mapping {
@@ -56,7 +70,7 @@ struct Mappings {
 
 static MAPPINGS: Mutex<Option<Mappings>> = Mutex::new(None);
 
-fn exports() -> MutexGuard<'static, Option<HashMap<u64, Own>>> {
+fn exports() -> MutexGuard<'static, Option<Exports>> {
     EXPORTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -73,25 +87,51 @@ pub fn export(address: *const u8) -> Option<Export> {
     if seen.buffer == 0 {
         return None;
     }
-    let kept = exports().get_or_insert_default().get(&seen.buffer).copied();
-    let own = kept.unwrap_or_else(|| {
-        let own = ask(api, address as Address, device, seen.context, seen.buffer);
-        let mut exports = exports();
-        let exports = exports.get_or_insert_default();
-        if exports.len() >= MOST_EXPORTS {
-            // Most are of memory that was freed since.
-            exports.retain(|id, own| api.buffer_id(own.base) == Some(*id));
-            if exports.len() >= MOST_EXPORTS {
-                exports.clear();
-            }
-        }
-        exports.insert(seen.buffer, own);
-        own
-    });
+    let kept = exports().get_or_insert_default().kept.get(&seen.buffer).copied();
+    let own = kept.unwrap_or_else(|| ask(api, address as Address, device, seen.context, seen.buffer));
+    let mut exports = exports();
+    let exports = exports.get_or_insert_default();
+    exports.look_at_the_next(api);
+    if kept.is_none() {
+        exports.add(api, seen.buffer, own);
+    }
     own.export.map(|export| Export {
         offset: address as u64 - own.base,
+        freed: exports.freed,
         ..export
     })
+}
+
+impl Exports {
+    fn add(&mut self, api: &Api, buffer: u64, own: Own) {
+        for _ in 0..self.order.len().min(LOOKS) {
+            self.look_at_the_next(api);
+        }
+        if self.kept.len() >= MOST_EXPORTS
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.kept.remove(&oldest);
+        }
+        if self.kept.insert(buffer, own).is_none() {
+            self.order.push_back(buffer);
+        }
+    }
+
+    /// Was the next one freed?
+    fn look_at_the_next(&mut self, api: &Api) {
+        let Some(buffer) = self.order.pop_front() else { return };
+        let Some(own) = self.kept.get(&buffer) else { return };
+        if api.buffer_id(own.base) == Some(buffer) {
+            self.order.push_back(buffer);
+            return;
+        }
+        let was_exported = own.export.is_some();
+        self.kept.remove(&buffer);
+        if was_exported {
+            self.freed.rotate_right(1);
+            self.freed[0] = buffer;
+        }
+    }
 }
 
 fn ask(api: &Api, address: Address, device: Device, context: Object, buffer: u64) -> Own {
@@ -105,14 +145,14 @@ fn ask(api: &Api, address: Address, device: Device, context: Object, buffer: u64
     let Ok(_current) = Current::enter(api, context) else {
         return own;
     };
-    let mut size = 0_usize;
+    let Some((base, size)) = api.range_of(address) else {
+        count(&COUNTS.failures);
+        return own;
+    };
+    own.base = base;
     let mut handle = IpcHandle([0; 64]);
     // SAFETY: the driver writes what it is asked for, or nothing.
     unsafe {
-        if (api.address_range)(&raw mut own.base, &raw mut size, address) != code::SUCCESS {
-            count(&COUNTS.failures);
-            return own;
-        }
         if (api.ipc_handle)(&raw mut handle, own.base) != code::SUCCESS {
             count(&COUNTS.failures);
             return own;
@@ -127,6 +167,7 @@ fn ask(api: &Api, address: Address, device: Device, context: Object, buffer: u64
         base: own.base,
         offset: 0,
         size: size as u64,
+        freed: [0; FREED],
     });
     own
 }
@@ -185,6 +226,10 @@ pub fn map(peer: u64, export: &Export) -> Option<Mapped> {
     let mut mappings = mappings();
     let mappings = mappings.get_or_insert_default();
     mappings.clock += 1;
+    mappings.leave(
+        |mapping| mapping.peers.contains(&peer) && export.freed.contains(&mapping.export.buffer),
+        peer,
+    );
     let at = match mappings.find(export) {
         Some(at) => at,
         None => mappings.open(api, peer, export)?,
@@ -203,7 +248,7 @@ pub fn map(peer: u64, export: &Export) -> Option<Mapped> {
 
 /// The address, if this process has exported it.
 fn own(api: &Api, export: &Export) -> Option<*mut u8> {
-    let kept = exports().as_ref()?.get(&export.buffer).copied()?;
+    let kept = exports().as_ref()?.kept.get(&export.buffer).copied()?;
     let same = kept.export.is_some_and(|own| own.handle == export.handle) && kept.base == export.base;
     (same && api.buffer_id(kept.base) == Some(export.buffer))
         .then(|| std::ptr::with_exposed_provenance_mut((kept.base + export.offset) as usize))
@@ -260,7 +305,8 @@ impl Mappings {
             let (oldest, _) = unused.min_by_key(|(_, mapping)| mapping.last)?;
             self.close(oldest);
         }
-        let Some((at, context)) = Self::ask(api, export) else {
+        let context = Self::context_for(api, export)?;
+        let Some(at) = Self::ask(api, context, export) else {
             count(&COUNTS.failures);
             if self.refused.len() >= MOST {
                 self.refused.remove(0);
@@ -280,8 +326,8 @@ impl Mappings {
         Some(self.list.len() - 1)
     }
 
-    /// Have the driver map it, in a context of a device that this process uses and that reaches the memory's.
-    fn ask(api: &Api, export: &Export) -> Option<(Address, Object)> {
+    /// A context of a device that this process uses and that reaches the memory's.
+    fn context_for(api: &Api, export: &Export) -> Option<Object> {
         let theirs = place::devices(api).find(|&device| uuid_of(api, device) == Some(Uuid(export.device)));
         let own = match theirs {
             Some(device) if place::is_used(api, device) => device,
@@ -297,9 +343,13 @@ impl Mappings {
                 return None;
             }
         }
-        let context = place::context_for(api, own, null_mut()).ok()?;
+        place::context_for(api, own, null_mut()).ok()
+    }
+
+    /// Have the driver map it in this context.
+    fn ask(api: &Api, context: Object, export: &Export) -> Option<Address> {
         let _current = Current::enter(api, context).ok()?;
-        let (mut at, mut base, mut size) = (0, 0, 0_usize);
+        let mut at = 0;
         // SAFETY: the driver checks the handle, and writes where it has mapped the memory.
         unsafe {
             let handle = IpcHandle(export.handle);
@@ -307,13 +357,15 @@ impl Mappings {
                 return None;
             }
             // A peer's word for its size is not taken.
-            let answer = (api.address_range)(&raw mut base, &raw mut size, at);
-            if answer != code::SUCCESS || base != at || (size as u64) < export.size {
+            let has_all = |(base, size): (Address, usize)| {
+                base <= at && at.checked_add(export.size).is_some_and(|end| end <= base + size as u64)
+            };
+            if !api.range_of(at).is_some_and(has_all) {
                 (api.ipc_close)(at);
                 return None;
             }
         }
-        Some((at, context))
+        Some(at)
     }
 
     fn close(&mut self, at: usize) {

@@ -107,3 +107,15 @@ impl Kernel {
 pub fn parameter<T>(value: &mut T) -> *mut c_void {
     std::ptr::from_mut(value).cast()
 }
+
+/// Every kernel that there is.
+#[cfg(test)]
+pub fn all() -> Vec<Kernel> {
+    let mut all: Vec<Kernel> = [16, 8, 4, 2, 1].into_iter().map(Kernel::Rows).collect();
+    all.extend([Kernel::Pieces(Way::Gather), Kernel::Pieces(Way::Scatter)]);
+    for op in Op::ALL {
+        let known = Number::ALL.into_iter().filter(|&number| crate::combines(op, number));
+        all.extend(known.map(|number| Kernel::Combine(op, number)));
+    }
+    all
+}

@@ -18,9 +18,11 @@ mod error;
 mod ipc;
 mod kernels;
 mod look;
+mod pieces;
 mod place;
 mod ptx;
 mod ranges;
+mod rows;
 mod scratch;
 mod survey;
 
@@ -61,10 +63,10 @@ impl Kind {
 /// Without [`is_watched`], and as long as the process has not loaded the driver's library, all is host memory.
 #[inline]
 pub fn kind_of(address: *const u8) -> Result<Kind> {
-    match look::watched_driver() {
-        None => Ok(Kind::Host),
-        Some(api) => look::look(api, address.addr()).map(|seen| seen.kind),
+    if !is_watched() || ranges::is_surely_host(address.addr()) {
+        return Ok(Kind::Host);
     }
+    look::kind_of(address.addr())
 }
 
 /// Copy `bytes` bytes from `from` to `to`, each of any kind. They must not overlap.
@@ -91,7 +93,7 @@ pub struct Rows<P> {
 /// As for [`copy`], for each row.
 pub unsafe fn copy_rows(to: Rows<*mut u8>, from: Rows<*const u8>, width: usize, rows: usize) -> Result<()> {
     // SAFETY: the caller's promise.
-    unsafe { copy::copy_rows(to, from, width, rows) }
+    unsafe { rows::copy_rows(to, from, width, rows) }
 }
 
 /// One piece of memory with gaps: `length` bytes, `offset` bytes behind the address that it is counted from.
@@ -110,7 +112,7 @@ pub struct Piece {
 /// As for [`copy`], for each piece.
 pub unsafe fn copy_pieces(memory: *mut u8, pieces: &[Piece], packed: *mut u8, unpack: bool) -> Result<()> {
     // SAFETY: the caller's promise.
-    unsafe { copy::copy_pieces(memory, pieces, packed, unpack) }
+    unsafe { pieces::copy_pieces(memory, pieces, packed, unpack) }
 }
 
 /// How another process of this machine reaches an allocation on a device: plain data, to be sent to it.
@@ -129,7 +131,13 @@ pub struct Export {
     pub offset: u64,
     /// Bytes of the allocation.
     pub size: u64,
+    /// Allocations that this process exported before and that have been freed since, the last ones, by their buffer ids; 0: none. [`map`]
+    /// closes what it has of them.
+    pub freed: [u64; FREED],
 }
+
+/// How many freed allocations an [`Export`] names.
+pub const FREED: usize = 4;
 
 impl fmt::Debug for Export {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -182,9 +190,12 @@ pub enum Op {
     Bor,
     Lxor,
     Bxor,
+    Minloc,
+    Maxloc,
 }
 
-/// A type of elements that kernels know.
+/// A type of elements that kernels know. Complex numbers have components of so many bits. A pair of a value and where it was found is laid
+/// out as C does, the value first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "Rust's names")]
 pub enum Number {
@@ -196,20 +207,56 @@ pub enum Number {
     U16,
     U32,
     U64,
+    F16,
+    BF16,
     F32,
     F64,
+    C32,
+    C64,
+    I16I32,
+    I32I32,
+    I64I32,
+    F32I32,
+    F64I32,
+    F32F32,
+    F64F64,
 }
 
 impl Number {
-    /// Of one element.
+    /// All of them.
+    pub const ALL: [Self; 21] = {
+        use Number::*;
+        [
+            I8, I16, I32, I64, U8, U16, U32, U64, F16, BF16, F32, F64, C32, C64, I16I32, I32I32, I64I32, F32I32,
+            F64I32, F32F32, F64F64,
+        ]
+    };
+
+    /// Of one element, with its padding.
     pub fn bytes(self) -> usize {
         match self {
             Self::I8 | Self::U8 => 1,
-            Self::I16 | Self::U16 => 2,
+            Self::I16 | Self::U16 | Self::F16 | Self::BF16 => 2,
             Self::I32 | Self::U32 | Self::F32 => 4,
-            Self::I64 | Self::U64 | Self::F64 => 8,
+            Self::I64
+            | Self::U64
+            | Self::F64
+            | Self::C32
+            | Self::I16I32
+            | Self::I32I32
+            | Self::F32I32
+            | Self::F32F32 => 8,
+            Self::C64 | Self::I64I32 | Self::F64I32 | Self::F64F64 => 16,
         }
     }
+}
+
+impl Op {
+    /// All of them.
+    pub const ALL: [Self; 12] = {
+        use Op::*;
+        [Max, Min, Sum, Prod, Land, Band, Lor, Bor, Lxor, Bxor, Minloc, Maxloc]
+    };
 }
 
 /// Is there a kernel for it?

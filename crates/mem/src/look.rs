@@ -41,6 +41,20 @@ pub fn watched_driver() -> Option<&'static Api> {
     if is_watched() { driver() } else { None }
 }
 
+/// See [`crate::kind_of`].
+pub fn kind_of(address: usize) -> Result<Kind> {
+    if ranges::is_still_host(address) {
+        return Ok(Kind::Host);
+    }
+    match driver() {
+        None => {
+            ranges::was_host(address, false);
+            Ok(Kind::Host)
+        }
+        Some(api) => look(api, address).map(|seen| seen.kind),
+    }
+}
+
 /// Look at `address`.
 pub fn look(api: &Api, address: usize) -> Result<Seen> {
     if ranges::is_pinned(address) {
@@ -49,7 +63,7 @@ pub fn look(api: &Api, address: usize) -> Result<Seen> {
             ..Seen::HOST
         });
     }
-    if ranges::is_surely_host(address) {
+    if ranges::is_surely_host(address) || ranges::is_still_pageable(address) {
         return Ok(Seen::HOST);
     }
     ask(api, address)
@@ -76,22 +90,28 @@ fn ask(api: &Api, address: usize) -> Result<Seen> {
         (&raw mut ordinal).cast(),
         (&raw mut buffer).cast(),
     ];
-    // SAFETY: each value has the type of its attribute; the driver takes any address.
-    let answer = unsafe {
-        (api.pointer_attributes)(
-            attributes.len() as c_uint,
-            attributes.as_mut_ptr(),
-            values.as_mut_ptr(),
-            address as Address,
-        )
+    let mut question = || {
+        let count = attributes.len() as c_uint;
+        // SAFETY: each value has the type of its attribute; the driver takes any address.
+        unsafe { (api.pointer_attributes)(count, attributes.as_mut_ptr(), values.as_mut_ptr(), address as Address) }
     };
+    let mut answer = question();
+    if answer == code::INVALID_CONTEXT
+        && let Ok(context) = place::any_context(api)
+        && let Ok(_current) = Current::enter(api, context)
+    {
+        answer = question();
+    }
     match answer {
         code::SUCCESS if memory == memory_type::NONE => host_unless_gone(address),
-        code::SUCCESS if managed == 0 && memory != memory_type::DEVICE => Ok(Seen {
-            pinned: true,
-            buffer,
-            ..Seen::HOST
-        }),
+        code::SUCCESS if managed == 0 && memory != memory_type::DEVICE => {
+            ranges::was_host(address, true);
+            Ok(Seen {
+                pinned: true,
+                buffer,
+                ..Seen::HOST
+            })
+        }
         code::SUCCESS => {
             let device = Device(ordinal as u32);
             let seen = Seen {
@@ -126,6 +146,7 @@ fn ask(api: &Api, address: usize) -> Result<Seen> {
 /// The driver does not know it.
 fn host_unless_gone(address: usize) -> Result<Seen> {
     if is_readable(address) {
+        ranges::was_host(address, false);
         return Ok(Seen::HOST);
     }
     Err(Error::plain(format!(

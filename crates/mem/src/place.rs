@@ -59,8 +59,8 @@ impl Drop for Current<'_> {
 pub struct Lane {
     pub stream: Object,
     pub pinned: *mut u8,
-    /// What the word is when all work is done.
-    expected: u32,
+    /// What the word is when the stream has come to the last mark.
+    marks: u32,
 }
 
 // SAFETY: streams and pinned memory may be used by any thread.
@@ -159,6 +159,18 @@ pub fn context_for(api: &Api, device: Device, context: Object) -> Result<Object>
     Ok(primary)
 }
 
+/// A context to work with host memory in: the current one, or one of a device that this process uses.
+pub fn any_context(api: &Api) -> Result<Object> {
+    let mut current = null_mut();
+    // SAFETY: the driver writes the current context, or null.
+    if unsafe { (api.context_current)(&raw mut current) } == code::SUCCESS && !current.is_null() {
+        return Ok(current);
+    }
+    let device =
+        last_device(api).ok_or_else(|| Error::plain("this process has no context on any CUDA device".to_owned()))?;
+    context_for(api, device, null_mut())
+}
+
 /// The place of a context; `context` as for [`context_for`].
 pub fn of(api: &Api, device: Device, context: Object) -> Result<&'static Place> {
     let context = context_for(api, device, context)?;
@@ -212,6 +224,7 @@ impl Place {
         *mark = None;
         self.lanes.lock().unwrap_or_else(PoisonError::into_inner).clear();
         self.functions.write().unwrap_or_else(PoisonError::into_inner).clear();
+        self.writes.store(true, Ordering::Relaxed);
         true
     }
 
@@ -222,12 +235,20 @@ impl Place {
 
     /// Do work on a lane of this place, in its context: `work` enqueues, and what it has enqueued is then waited for.
     pub fn run<T>(&self, api: &Api, mut work: impl FnMut(&mut Lane) -> Result<T>) -> Result<T> {
+        self.on_lane(api, |lane| {
+            let value = work(lane)?;
+            self.wait(api, lane)?;
+            Ok(value)
+        })
+    }
+
+    /// As [`Place::run`], for work that waits for all that it has enqueued.
+    pub fn on_lane<T>(&self, api: &Api, mut work: impl FnMut(&mut Lane) -> Result<T>) -> Result<T> {
         let _current = Current::enter(api, self.context)?;
         let mut again = true;
         loop {
             let mut lane = self.lane(api)?;
-            let done = work(&mut lane).and_then(|value| self.wait(api, &mut lane).map(|()| value));
-            match done {
+            match work(&mut lane) {
                 Ok(value) => {
                     self.lanes.lock().unwrap_or_else(PoisonError::into_inner).push(lane);
                     return Ok(value);
@@ -272,27 +293,47 @@ impl Place {
         Ok(Lane {
             stream,
             pinned: pinned.cast(),
-            expected: 0,
+            marks: 0,
         })
     }
 
     /// Wait until all is done that the lane has enqueued.
     pub fn wait(&self, api: &Api, lane: &mut Lane) -> Result<()> {
-        let writes = self.writes.load(Ordering::Relaxed) && self.write_word(api, lane);
+        let mark = self.mark(api, lane);
+        self.wait_for(api, lane, mark)
+    }
+
+    /// Have the stream write a word behind what it has been given. `None`: it cannot.
+    pub fn mark(&self, api: &Api, lane: &mut Lane) -> Option<u32> {
+        if !self.writes.load(Ordering::Relaxed) {
+            return None;
+        }
+        lane.marks = lane.marks.wrapping_add(1);
+        let to = std::ptr::from_ref(lane.word()).expose_provenance() as Address;
+        // SAFETY: pinned memory, which all devices reach.
+        let answer = unsafe { (api.stream_write)(lane.stream, to, lane.marks, 0) };
+        if [code::NOT_FOUND, code::NOT_SUPPORTED].contains(&answer) {
+            self.writes.store(false, Ordering::Relaxed);
+        }
+        (answer == code::SUCCESS).then_some(lane.marks)
+    }
+
+    /// Wait until the stream has come to this mark; without one, until it has done all.
+    pub fn wait_for(&self, api: &Api, lane: &Lane, mark: Option<u32>) -> Result<()> {
         let word = lane.word();
         let mut polls = 0_u32;
         loop {
             // SYNC: the device writes the word after all that it has been given before.
-            if writes && word.load(Ordering::Acquire) == lane.expected {
+            if mark.is_some_and(|mark| word.load(Ordering::Acquire).wrapping_sub(mark).cast_signed() >= 0) {
                 return Ok(());
             }
-            if !writes || polls % POLLS_PER_QUERY == POLLS_PER_QUERY - 1 {
+            if mark.is_none() || polls % POLLS_PER_QUERY == POLLS_PER_QUERY - 1 {
                 // SAFETY: a stream of ours, in its context.
                 match unsafe { (api.stream_query)(lane.stream) } {
                     code::SUCCESS => return Ok(()),
                     code::NOT_READY => {}
                     failed => {
-                        return Err(api.error(failed, "cuStreamQuery", || "a copy has failed".to_owned()));
+                        return Err(api.error(failed, "cuStreamQuery", || "a copy or kernel has failed".to_owned()));
                     }
                 }
             }
@@ -303,18 +344,6 @@ impl Place {
                 cpu::yield_now();
             }
         }
-    }
-
-    /// Have the stream write the word behind its work. False if it cannot.
-    fn write_word(&self, api: &Api, lane: &mut Lane) -> bool {
-        lane.expected = lane.expected.wrapping_add(1);
-        let to = std::ptr::from_ref(lane.word()).expose_provenance() as Address;
-        // SAFETY: pinned memory, which all devices reach.
-        let answer = unsafe { (api.stream_write)(lane.stream, to, lane.expected, 0) };
-        if [code::NOT_FOUND, code::NOT_SUPPORTED].contains(&answer) {
-            self.writes.store(false, Ordering::Relaxed);
-        }
-        answer == code::SUCCESS
     }
 
     /// The kernel in this place's context; loaded at first use.

@@ -1,15 +1,17 @@
-//! Addresses that are surely host memory, told by comparisons: the driver takes 1.2 us to say so of each.
+//! Addresses that are host memory without a question to the driver, which takes 1.2 us to say so of each.
 //!
-//! Only what cannot become another thing: the program's image, its heap up to the current break, the top of the main thread's stack, and
-//! what the engine has told ([`host_range`]). Of any other mapping, the driver is asked each time. A cache by page of what it has answered
-//! would be wrong: host memory can be unmapped, and its address be a device's next.
+//! - Surely: the program's image, its heap up to the current break, the top of the main thread's stack, and what the engine has told
+//!   ([`host_range`]).
+//! - Still: what the driver has called host memory before, or what was that before the driver's library was loaded, if the processor can read it. Host memory can be unmapped and its address be a
+//!   device's next, so that what was answered before is not enough; but memory of a device cannot be read. Managed memory there would be
+//!   taken for host memory, which is right, if slower. The look is one load, whose fault is handled (`isthmus_os::guarded`).
 
 use std::ffi::{c_int, c_void};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use isthmus_os::small_file;
+use isthmus_os::{guarded, small_file};
 
 /// How much of the main thread's stack is compared with. The kernel keeps other mappings 128 MiB away from its top.
 const STACK: usize = 8 << 20;
@@ -98,6 +100,33 @@ pub fn remove_pinned(start: usize) -> Option<Range<usize>> {
     PINNED.remove(start)
 }
 
+/// Addresses that the driver has called host memory, by their upper bits, each at one place; the lowest bit: it was pinned.
+static KNOWN: [AtomicUsize; 4096] = [const { AtomicUsize::new(0) }; 4096];
+/// Lower bits of an address that are not compared.
+const SHIFT: u32 = 16;
+
+fn known(address: usize) -> &'static AtomicUsize {
+    &KNOWN[(address >> SHIFT) % KNOWN.len()]
+}
+
+/// The driver has called it host memory, or there is no driver yet.
+pub fn was_host(address: usize, pinned: bool) {
+    if guarded::ready_to_look().is_ok() && guarded::still_looks() {
+        known(address).store(address >> SHIFT << 1 | usize::from(pinned), Ordering::Relaxed);
+    }
+}
+
+/// Was it host memory, or what is close to it, and can it be read still? If it was pinned, that may have changed.
+pub fn is_still_host(address: usize) -> bool {
+    let bits = address >> SHIFT;
+    bits != 0 && known(address).load(Ordering::Relaxed) >> 1 == bits && guarded::is_readable(address)
+}
+
+/// The same, of memory that was not pinned.
+pub fn is_still_pageable(address: usize) -> bool {
+    is_still_host(address) && known(address).load(Ordering::Relaxed) & 1 == 0
+}
+
 /// Is it registered, as far as this is known without the driver?
 pub fn is_pinned(address: usize) -> bool {
     PINNED.contain(address)
@@ -113,9 +142,6 @@ struct Own {
 /// Is it host memory without a question?
 pub fn is_surely_host(address: usize) -> bool {
     static OWN: OnceLock<Own> = OnceLock::new();
-    if HOST.contain(address) {
-        return true;
-    }
     let own = OWN.get_or_init(own);
     own.image.contains(&address)
         || own.stack.contains(&address)
@@ -123,6 +149,7 @@ pub fn is_surely_host(address: usize) -> bool {
             // SAFETY: a question for the current break.
             address < unsafe { libc::sbrk(0) }.addr()
         })
+        || HOST.contain(address)
 }
 
 fn own() -> Own {
@@ -158,7 +185,10 @@ fn image() -> Range<usize> {
         }
         1
     }
-    let mut range = usize::MAX..0;
+    let mut range = Range {
+        start: usize::MAX,
+        end: 0,
+    };
     // SAFETY: the callback writes to `range`, which lives during the call.
     unsafe { libc::dl_iterate_phdr(Some(first), (&raw mut range).cast()) };
     range

@@ -12,10 +12,14 @@ use crate::look::watched_driver;
 use crate::place::{self, Current, Place};
 use crate::{Device, ranges};
 
-/// The smallest size, in bytes, as a power of two.
-const SMALLEST: u32 = 12;
-/// Bytes kept for later calls, of pinned memory, and of each context's.
-const MOST_KEPT: usize = 256 << 20;
+/// The smallest size, in bytes.
+const SMALLEST: usize = 4 << 10;
+/// Sizes are powers of two up to this, in bytes, and its multiples above.
+const STEP: usize = 32 << 20;
+/// Bytes of pinned memory that are kept for later calls.
+const MOST_PINNED: usize = 256 << 20;
+/// Bytes of each context's memory that are kept: the program has the rest.
+const MOST_ON_DEVICE: usize = 64 << 20;
 
 /// Memory for intermediate results, kept for later calls, given back when dropped.
 #[derive(Debug)]
@@ -23,8 +27,8 @@ pub struct Scratch {
     at: *mut u8,
     /// Null: pinned host memory.
     context: Object,
-    /// A power of two.
-    size: u32,
+    /// In bytes.
+    size: usize,
     /// The allocation's buffer id: memory of a context that is gone has another or none.
     buffer: Option<u64>,
 }
@@ -34,40 +38,31 @@ unsafe impl Send for Scratch {}
 // SAFETY: it gives its address alone.
 unsafe impl Sync for Scratch {}
 
-/// What is kept, by context and size; the context as a number.
-static KEPT: Mutex<Option<HashMap<(usize, u32), Vec<Scratch>>>> = Mutex::new(None);
+/// Memory that is kept, by context (as a number) and size.
+static KEPT: Mutex<Option<Kept>> = Mutex::new(None);
+type Kept = HashMap<(usize, usize), Vec<Scratch>>;
 
-fn size_of_class(bytes: usize) -> u32 {
-    bytes.max(1 << SMALLEST).next_power_of_two().ilog2()
-}
-
-/// A context to work with host memory in: the current one, or one of a device that this process uses.
-fn any_context(api: &Api) -> Result<Object> {
-    let mut current = null_mut();
-    // SAFETY: the driver writes the current context, or null.
-    if unsafe { (api.context_current)(&raw mut current) } == code::SUCCESS && !current.is_null() {
-        return Ok(current);
+fn size_for(bytes: usize) -> usize {
+    match bytes <= STEP {
+        true => bytes.max(SMALLEST).next_power_of_two(),
+        false => bytes.next_multiple_of(STEP),
     }
-    let device = place::last_device(api)
-        .ok_or_else(|| Error::plain("this process has no context on any CUDA device".to_owned()))?;
-    place::context_for(api, device, null_mut())
 }
 
 impl Scratch {
     /// Pinned host memory, which copies to and from devices reach without an intermediate copy.
     pub fn pinned(bytes: usize) -> Result<Self> {
         let api = watched_driver().ok_or_else(Error::unsupported)?;
-        let size = size_of_class(bytes);
+        let size = size_for(bytes);
         if let Some(kept) = Self::kept(api, null_mut(), size) {
             return Ok(kept);
         }
-        let _current = Current::enter(api, any_context(api)?)?;
+        let _current = Current::enter(api, place::any_context(api)?)?;
         let mut at = null_mut();
         // SAFETY: the driver writes where the memory is.
-        let answer =
-            unsafe { (api.allocate_host)(&raw mut at, 1 << size, flag::HOST_PORTABLE | flag::HOST_DEVICE_MAP) };
+        let answer = unsafe { (api.allocate_host)(&raw mut at, size, flag::HOST_PORTABLE | flag::HOST_DEVICE_MAP) };
         api.check(answer, "cuMemHostAlloc", || {
-            format!("no {} bytes of pinned memory", 1_usize << size)
+            format!("no {} bytes of pinned memory", size)
         })?;
         Ok(Self {
             at: at.cast(),
@@ -85,16 +80,21 @@ impl Scratch {
 
     /// Memory of a device, in this context.
     pub(crate) fn in_place(api: &Api, place: &Place, bytes: usize) -> Result<Self> {
-        let size = size_of_class(bytes);
+        let size = size_for(bytes);
         if let Some(kept) = Self::kept(api, place.context, size) {
             return Ok(kept);
         }
         let _current = Current::enter(api, place.context)?;
         let mut at: Address = 0;
         // SAFETY: the driver writes where the memory is.
-        let answer = unsafe { (api.allocate)(&raw mut at, 1 << size) };
+        let mut answer = unsafe { (api.allocate)(&raw mut at, size) };
+        if answer == code::OUT_OF_MEMORY {
+            Self::give_back(place.context);
+            // SAFETY: as above.
+            answer = unsafe { (api.allocate)(&raw mut at, size) };
+        }
         api.check(answer, "cuMemAlloc", || {
-            format!("no {} bytes of memory on device {}", 1_usize << size, place.device.0)
+            format!("no {} bytes of memory on device {}", size, place.device.0)
         })?;
         Ok(Self {
             at: std::ptr::with_exposed_provenance_mut(at as usize),
@@ -105,7 +105,7 @@ impl Scratch {
     }
 
     /// One that is kept, if its context is still there.
-    fn kept(api: &Api, context: Object, size: u32) -> Option<Self> {
+    fn kept(api: &Api, context: Object, size: usize) -> Option<Self> {
         let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
         let list = kept.as_mut()?.get_mut(&(context.addr(), size))?;
         while let Some(scratch) = list.pop() {
@@ -118,6 +118,18 @@ impl Scratch {
         None
     }
 
+    /// Free what is kept of a context.
+    fn give_back(context: Object) {
+        let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = kept.get_or_insert_default();
+        for ((_, _), list) in all.iter_mut().filter(|((of, _), _)| *of == context.addr()) {
+            for scratch in list.drain(..) {
+                scratch.free();
+                std::mem::forget(scratch);
+            }
+        }
+    }
+
     /// Where it begins.
     pub fn start(&self) -> *mut u8 {
         self.at
@@ -125,10 +137,13 @@ impl Scratch {
 
     fn free(&self) {
         let Some(api) = watched_driver() else { return };
+        if api.buffer_id(self.at.expose_provenance() as Address) != self.buffer {
+            return; // Freed with its context.
+        }
         // SAFETY: allocated by the driver, and nobody uses it any more.
         unsafe {
             if self.context.is_null() {
-                if let Ok(context) = any_context(api)
+                if let Ok(context) = place::any_context(api)
                     && let Ok(_current) = Current::enter(api, context)
                 {
                     (api.free_host)(self.at.cast());
@@ -149,9 +164,14 @@ impl Drop for Scratch {
         let bytes: usize = all
             .iter()
             .filter(|((of, _), _)| *of == context)
-            .map(|((_, size), list)| list.len() << size)
+            .map(|((_, size), list)| list.len() * size)
             .sum();
-        if bytes + (1 << self.size) <= MOST_KEPT {
+        let most = if self.context.is_null() {
+            MOST_PINNED
+        } else {
+            MOST_ON_DEVICE
+        };
+        if bytes + self.size <= most {
             all.entry((context, self.size)).or_default().push(own);
         } else {
             drop(kept);
@@ -168,7 +188,7 @@ pub fn register(start: *mut u8, bytes: usize) {
         return;
     }
     let Some(api) = watched_driver() else { return };
-    let Ok(context) = any_context(api) else { return };
+    let Ok(context) = place::any_context(api) else { return };
     let Ok(_current) = Current::enter(api, context) else {
         return;
     };
@@ -191,7 +211,7 @@ pub fn unregister(start: *mut u8) {
         return;
     }
     if let Some(api) = watched_driver()
-        && let Ok(context) = any_context(api)
+        && let Ok(context) = place::any_context(api)
         && let Ok(_current) = Current::enter(api, context)
     {
         // SAFETY: registered by `register`.

@@ -14,6 +14,7 @@ pub(crate) mod check;
 mod form;
 mod gather;
 mod neighbor;
+pub(crate) mod on_devices;
 mod operand;
 mod reduce;
 mod reduce_scatter;

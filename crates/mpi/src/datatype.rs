@@ -145,18 +145,6 @@ pub fn byte() -> &'static Datatype {
     })
 }
 
-/// Refuse memory of a device, where only the processor's own loads and stores would do.
-#[inline]
-pub(crate) fn check_host(argument: &str, address: *const c_void) -> Result<()> {
-    if device::kind_of(argument, address.cast())?.is_device() {
-        return Err(fail!(
-            Buffer,
-            "{argument}={address:?} is memory of a GPU, which it may not be here"
-        ));
-    }
-    Ok(())
-}
-
 /// Refuse a buffer of packed data, as [`Datatype::check_buffer`] refuses one of elements.
 #[inline]
 fn check_packed(argument: &str, buffer: *const c_void, bytes: i64) -> Result<isthmus_mem::Kind> {

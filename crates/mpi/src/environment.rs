@@ -72,9 +72,8 @@ fn initialized_too() -> Option<String> {
 /// Have buffers looked at, of what kind their memory is, if some may be a device's.
 fn watch_devices() {
     let wanted = tunables::DEVICE_MEMORY.get();
-    if wanted > 1 || (wanted == 1 && isthmus_mem::has_driver()) {
-        enter().watch_devices();
-    }
+    let wanted = wanted > 1 || (wanted == 1 && isthmus_mem::has_driver());
+    enter().watch_devices(wanted);
 }
 
 /// Nobody uses MPI at the moment.

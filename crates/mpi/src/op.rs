@@ -7,7 +7,9 @@ use std::ffi::c_void;
 use std::sync::{Arc, OnceLock, Weak};
 
 use isthmus_datatype::Custom;
+use isthmus_mem as mem;
 
+use crate::coll::on_devices::Combine;
 use crate::datatype::{Datatype, byte};
 use crate::device::{Mirrors, Use};
 use crate::error::{Class, Result};
@@ -217,6 +219,10 @@ pub unsafe fn reduce_local(
     }
     let mut mirrors = Mirrors::default();
     let (mut left, mut right) = (inbuf.cast_mut().cast(), inoutbuf.cast());
+    if let ([_, mem::Kind::Device(device)], Some(combine)) = (kinds, Combine::of(op, datatype)) {
+        // SAFETY: the caller's promise; memory that the device does not reach is brought there.
+        return unsafe { combine.apply(device, right, left, right, count) };
+    }
     if kinds.iter().any(|kind| kind.is_device()) {
         left = mirrors.host("inbuf", left, count, datatype, Use::Reads)?;
         right = mirrors.host("inoutbuf", right, count, datatype, Use::Writes)?;

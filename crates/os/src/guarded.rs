@@ -1,19 +1,41 @@
-//! Copying from and to mappings whose memory may go away: the signal (`SIGBUS`) ends the copy instead of the process.
+//! Reading memory that may not be there: the signal ends the reading instead of the process.
 //!
-//! The copy is one instruction, `rep movsb`, whose registers say at any moment how much is left. The handler recognises it
-//! by its address and lets the program go on behind it; every other `SIGBUS` is passed on to the handler before.
+//! Copies are one instruction, `rep movsb`, whose registers say at any moment how much is left; a look at one byte is one load. The handler
+//! recognises both by their addresses and lets the program go on behind them; every other such signal is passed on to the handler before.
 
 use std::sync::OnceLock;
 
 use crate::error::{Error, Result};
 
-/// Can mappings be copied under guard in this process? Installs the handler at the first call.
+/// Can mappings whose memory may go away (`SIGBUS`) be copied in this process? Installs the handler at the first call.
 ///
 /// # Errors
 /// `ENOSYS`: not on this processor. Otherwise what `sigaction` says.
 pub fn ready() -> Result<()> {
     static READY: OnceLock<Result<()>> = OnceLock::new();
-    *READY.get_or_init(imp::install)
+    *READY.get_or_init(|| imp::install(libc::SIGBUS))
+}
+
+/// Can addresses be looked at where nothing may be mapped (`SIGSEGV`)? Installs the handler at the first call.
+///
+/// # Errors
+/// As for [`ready`].
+pub fn ready_to_look() -> Result<()> {
+    static READY: OnceLock<Result<()>> = OnceLock::new();
+    *READY.get_or_init(|| ready().and_then(|()| imp::install(libc::SIGSEGV)))
+}
+
+/// Is the handler of [`ready_to_look`] the one that the program has now?
+pub fn still_looks() -> bool {
+    imp::is_installed(libc::SIGSEGV)
+}
+
+/// Can the byte be read? [`ready_to_look`] must have said so. One load, if it can.
+#[inline]
+pub fn is_readable(address: usize) -> bool {
+    debug_assert!(ready_to_look().is_ok());
+    // SAFETY: a load, whose fault is handled.
+    unsafe { imp::look(std::ptr::with_exposed_provenance(address)) != 0 }
 }
 
 /// Copy `length` bytes, or as many as there are. Returns how many were copied. [`ready`] must have said so.
@@ -37,48 +59,95 @@ mod imp {
         std::arch::naked_asm!("mov rcx, rdx", "rep movsb", "mov rax, rcx", "ret")
     }
 
-    /// Where `rep movsb` is in [`copy`], and how it is encoded.
-    const AT: usize = 3;
-    const ENCODED: [u8; 2] = [0xf3, 0xa4];
-
-    /// The handler of the signal before.
-    static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
-
-    fn instruction() -> usize {
-        copy as *const () as usize + AT
+    /// Answers 1, or 0 if there is no such byte.
+    #[unsafe(naked)]
+    pub unsafe extern "C" fn look(at: *const u8) -> u32 {
+        std::arch::naked_asm!("xor eax, eax", "mov cl, byte ptr [rdi]", "mov al, 1", "ret")
     }
 
-    pub fn install() -> Result<()> {
-        let call = "sigaction(SIGBUS)";
-        // SAFETY: code can be read; an all-zero sigaction is a valid out parameter.
-        let (found, mut before) = unsafe {
-            let code = std::ptr::with_exposed_provenance::<[u8; 2]>(instruction());
-            (code.read(), std::mem::zeroed::<libc::sigaction>())
-        };
-        if found != ENCODED {
+    /// An instruction that may meet memory that is not there.
+    struct Guarded {
+        function: usize,
+        /// Where it is in its function.
+        at: usize,
+        encoded: [u8; 2],
+        /// Bytes from there to where the program goes on.
+        length: i64,
+    }
+
+    impl Guarded {
+        fn address(&self) -> usize {
+            self.function + self.at
+        }
+
+        fn is_as_encoded(&self) -> bool {
+            // SAFETY: code can be read.
+            let found = unsafe { std::ptr::with_exposed_provenance::<[u8; 2]>(self.address()).read() };
+            found == self.encoded
+        }
+    }
+
+    /// `rep movsb` in [`copy`], and the load in [`look`], with what sets the answer behind it.
+    fn guarded() -> [Guarded; 2] {
+        [
+            Guarded {
+                function: copy as *const () as usize,
+                at: 3,
+                encoded: [0xf3, 0xa4],
+                length: 2,
+            },
+            Guarded {
+                function: look as *const () as usize,
+                at: 2,
+                encoded: [0x8a, 0x0f],
+                length: 4,
+            },
+        ]
+    }
+
+    /// The handlers before, of `SIGBUS` and `SIGSEGV`.
+    static BEFORE: [OnceLock<libc::sigaction>; 2] = [const { OnceLock::new() }; 2];
+
+    fn before(signal: libc::c_int) -> &'static OnceLock<libc::sigaction> {
+        &BEFORE[usize::from(signal == libc::SIGSEGV)]
+    }
+
+    pub fn install(signal: libc::c_int) -> Result<()> {
+        let call = "sigaction";
+        if !guarded().iter().all(Guarded::is_as_encoded) {
             let errno = libc::ENOSYS;
             return Err(Error { call, errno });
         }
-        // SAFETY: both structures are ours; the old action is known before the new one can be called for it.
+        // SAFETY: all-zero structures are valid, and both are ours; the old action is known before the new one can be called for it.
         unsafe {
-            check(call, libc::sigaction(libc::SIGBUS, std::ptr::null(), &mut before))?;
-            let _ = BEFORE.set(before);
+            let mut old: libc::sigaction = std::mem::zeroed();
+            check(call, libc::sigaction(signal, std::ptr::null(), &mut old))?;
+            let _ = before(signal).set(old);
             let mut action: libc::sigaction = std::mem::zeroed();
-            action.sa_sigaction = on_bus_error as *const () as usize;
+            action.sa_sigaction = on_fault as *const () as usize;
             action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
             libc::sigemptyset(&mut action.sa_mask);
-            check(call, libc::sigaction(libc::SIGBUS, &action, std::ptr::null_mut())).map(drop)
+            check(call, libc::sigaction(signal, &action, std::ptr::null_mut())).map(drop)
         }
     }
 
-    extern "C" fn on_bus_error(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    pub fn is_installed(signal: libc::c_int) -> bool {
+        // SAFETY: an all-zero structure is valid, and the kernel writes to it.
+        unsafe {
+            let mut now: libc::sigaction = std::mem::zeroed();
+            libc::sigaction(signal, std::ptr::null(), &mut now) == 0
+                && now.sa_sigaction == on_fault as *const () as usize
+        }
+    }
+
+    extern "C" fn on_fault(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
         // SAFETY: the kernel hands over a context of this kind; only this thread sees it.
         let next = unsafe { &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_RIP as usize] };
-        if *next == instruction() as i64 {
-            *next += ENCODED.len() as i64;
+        if let Some(guarded) = guarded().iter().find(|guarded| *next == guarded.address() as i64) {
+            *next += guarded.length;
             return;
         }
-        let Some(before) = BEFORE.get() else { return };
+        let Some(before) = before(signal).get() else { return };
         // SAFETY: a handler that somebody installed for this signal, called as the kernel would.
         unsafe {
             match before.sa_sigaction {
@@ -111,7 +180,15 @@ mod imp {
         length
     }
 
-    pub fn install() -> Result<()> {
+    pub unsafe fn look(_at: *const u8) -> u32 {
+        0
+    }
+
+    pub fn is_installed(_signal: libc::c_int) -> bool {
+        false
+    }
+
+    pub fn install(_signal: libc::c_int) -> Result<()> {
         Err(Error {
             call: "guarded copy",
             errno: libc::ENOSYS,
@@ -149,4 +226,25 @@ mod tests {
             assert_eq!(copy(base, here.as_mut_ptr(), 4096), 4096);
         }
     }
+
+    #[test]
+    fn a_look_tells_what_can_be_read() {
+        ready_to_look().expect("on this processor");
+        assert!(still_looks());
+        let mapping = beyond_its_end();
+        let base = mapping.base().as_ptr().addr();
+        for (address, there) in [
+            (base, true),
+            (base + 4095, true),
+            (base + 4096, false),
+            (0, false),
+            ((&raw const BYTE).addr(), true),
+            (usize::MAX / 2, false),
+            (usize::MAX, false),
+        ] {
+            assert_eq!(is_readable(address), there, "{address:#x}");
+        }
+    }
+
+    static BYTE: u8 = 1;
 }

@@ -54,7 +54,7 @@ use crate::slot::Slot;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 const MAGIC: u64 = 0x5355_4d48_5453_4901; // "\x01ISTHMUS"
-const LAYOUT_VERSION: u32 = 14;
+const LAYOUT_VERSION: u32 = 15;
 const PAGE: u64 = 4096;
 /// Address space a job may grow into; only what is touched costs memory.
 const LIMITS: [u64; 4] = [64 << 30, 16 << 30, 2 << 30, 256 << 20];
@@ -118,6 +118,8 @@ struct Header {
     numbers: AtomicU64,
     /// Offset of the latest entry of the directory, 0 while there is none.
     directory: AtomicU64,
+    /// Is memory of devices looked for? 0: nobody has said, 1: no, 2: yes.
+    devices: AtomicU32,
     /// A bit for each warning that somebody has given.
     said: AtomicU64,
     /// Bytes that were granted, and of private memory those that ranks are taking at this moment: see [`crate::reserve`].
@@ -255,6 +257,7 @@ pub fn create_on(ranks: u32, nonce: [u8; 16], nodes: Option<&Nodes>) -> Result<O
         agreements: [AtomicU64::new(0), AtomicU64::new(0)],
         numbers: AtomicU64::new(0),
         directory: AtomicU64::new(0),
+        devices: AtomicU32::new(0),
         said: AtomicU64::new(0),
         granted: AtomicU64::new(arena),
         taking: AtomicU64::new(0),
@@ -677,6 +680,17 @@ impl Segment {
     /// Address of its first byte, here.
     pub fn base(&self) -> NonNull<u8> {
         self.mapping.base()
+    }
+
+    /// Is memory of devices looked for in this job? What the first rank says, so that all do alike.
+    pub fn looks_for_devices(&self, own: bool) -> bool {
+        let own = 1 + u32::from(own);
+        let devices = &self.header().devices;
+        // Nothing else is ordered by it.
+        match devices.compare_exchange(0, own, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => own == 2,
+            Err(first) => first == 2,
+        }
     }
 
     /// Bytes that are mapped from there on, present or not.

@@ -91,6 +91,11 @@ impl RegionKey {
         self.shared_address != 0 && self.atomicity != ON_DEVICE
     }
 
+    /// Is it memory of a device?
+    pub fn is_on_device(&self) -> bool {
+        self.atomicity == ON_DEVICE
+    }
+
     pub(super) fn parse(self, peer: Peer) -> Result<Parsed> {
         let home = home()?;
         let bad = |why| Err(Error::BadKey { peer: peer.0, why });

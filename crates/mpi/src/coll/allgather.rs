@@ -31,7 +31,7 @@ forms! {
         comm: &'static Comm,
     ) {
         let call = F::begin(comm, "Allgather")?;
-        let one = arguments::blocks_in_a_row(&call, "recvbuf", recvbuf, recvcount, arguments::others(call.link()), recvtype.resolve_for(recvcount, "recvtype")?)?;
+        let one = arguments::blocks_in_a_row(&call, "recvbuf", recvbuf, recvcount, arguments::peers(&call), recvtype.resolve_for(recvcount, "recvtype")?)?;
         let own = own(&call, sendbuf, sendcount, sendtype, recvbuf, comm)?;
         call.compare(|terms| state(terms, call.link(), own, |rank| one.nth(rank)))?;
         keep(&call, own, one);

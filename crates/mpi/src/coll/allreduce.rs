@@ -6,7 +6,7 @@ use isthmus_collective::allreduce::{run, run_later};
 
 use super::arguments;
 use super::form::{forms, run};
-use super::operand;
+use super::{on_devices, operand};
 use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::op::Op;
@@ -25,6 +25,14 @@ forms! {
         op: &'static Op,
         comm: &'static Comm,
     ) {
+        if isthmus_mem::is_watched() && on_devices::may_be(count, datatype, op, comm) {
+            let input = if arguments::is_in_place(sendbuf) { recvbuf } else { sendbuf };
+            // SAFETY: the caller's promise.
+            let on_devices = || unsafe { on_devices::allreduce(input.cast(), recvbuf.cast(), count, datatype, op, comm) };
+            if let Some(done) = F::instead(on_devices)? {
+                return Ok(done);
+            }
+        }
         let call = F::begin(comm, "Allreduce")?;
         let operand = operand::of(datatype, count, op)?;
         let input = if arguments::in_place(sendbuf, comm)? {

@@ -30,7 +30,7 @@ forms! {
         comm: &'static Comm,
     ) {
         let call = F::begin(comm, "Alltoall")?;
-        let recvs = arguments::blocks_in_a_row(&call, "recvbuf", recvbuf, recvcount, arguments::others(call.link()), recvtype.resolve_for(recvcount, "recvtype")?)?;
+        let recvs = arguments::blocks_in_a_row(&call, "recvbuf", recvbuf, recvcount, arguments::peers(&call), recvtype.resolve_for(recvcount, "recvtype")?)?;
         call.keep(recvs.datatype);
         let to = move |rank: usize| recvs.nth(rank);
         if arguments::in_place(sendbuf, comm)? {
@@ -38,7 +38,7 @@ forms! {
             // SAFETY: the caller's promise.
             return run!(call, run_in_place, run_in_place_later, (to, true));
         }
-        let sends = arguments::blocks_in_a_row(&call, "sendbuf", sendbuf, sendcount, arguments::others(call.link()), sendtype.resolve_for(sendcount, "sendtype")?)?;
+        let sends = arguments::blocks_in_a_row(&call, "sendbuf", sendbuf, sendcount, arguments::peers(&call), sendtype.resolve_for(sendcount, "sendtype")?)?;
         arguments::distinct(sendbuf, recvbuf, sendcount > 0 && recvcount > 0)?;
         call.keep(sends.datatype);
         let from = move |rank: usize| sends.nth(rank);

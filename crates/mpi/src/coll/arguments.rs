@@ -2,8 +2,8 @@
 
 use std::ffi::c_void;
 
-use isthmus_collective::{Link, Root};
 use isthmus_collective::elements::Elements;
+use isthmus_collective::{Link, Root};
 use isthmus_mem::Kind;
 
 use super::form::Form;
@@ -51,12 +51,11 @@ pub(super) fn buffer<'a>(
     blocks_in_a_row(call, name, buffer, count, 1, datatype)
 }
 
-/// How many processes a call exchanges blocks with: those of the other group, if there is one.
-#[inline]
-pub(super) fn others(link: &impl Link) -> usize {
-    match link.remote_size() {
-        0 => link.size(),
-        others => others,
+/// How many ranks have a block each: those of the other group, if there is one.
+pub(super) fn peers(call: &impl Form) -> usize {
+    match call.link().remote_size() {
+        0 => call.link().size(),
+        remote => remote,
     }
 }
 

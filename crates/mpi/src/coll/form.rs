@@ -59,6 +59,11 @@ pub(super) trait Form: Sized {
     /// Run the algorithm: what it does not do at once it writes down.
     fn run(self, algorithm: impl FnOnce(&Self::Link) -> Result<()>) -> Result<Self::Done>;
 
+    /// Make the call on devices instead, if `on_devices` can and the form is one that is done when it returns. `None`: it was not made.
+    fn instead(_on_devices: impl FnOnce() -> Result<bool>) -> Result<Option<Self::Done>> {
+        Ok(None)
+    }
+
     /// Must the algorithm be one that can be gone on with later? Else it must not.
     #[inline]
     fn is_for_later(&self) -> bool {
@@ -153,6 +158,11 @@ impl Form for Blocking {
     fn mirror(&self, buffer: *mut u8, count: i64, datatype: &Type, does: Use) -> Result<*mut u8> {
         let aside = self.aside.get_or_init(Box::default);
         aside.mirrored.add(buffer, count, datatype, does)
+    }
+
+    #[cold]
+    fn instead(on_devices: impl FnOnce() -> Result<bool>) -> Result<Option<()>> {
+        on_devices().map(|done| done.then_some(()))
     }
 
     #[inline]

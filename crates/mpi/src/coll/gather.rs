@@ -34,7 +34,7 @@ forms! {
         let own = own(&call, ("sendbuf", "sendtype"), (sendbuf, sendcount, sendtype), root, comm)?;
         let mut all = None;
         if root.is_me(call.link().rank()) {
-            let one = arguments::blocks_in_a_row(&call, "recvbuf", recvbuf, recvcount, arguments::others(call.link()), recvtype.resolve_for(recvcount, "recvtype")?)?;
+            let one = arguments::blocks_in_a_row(&call, "recvbuf", recvbuf, recvcount, arguments::peers(&call), recvtype.resolve_for(recvcount, "recvtype")?)?;
             arguments::distinct(sendbuf, recvbuf, one.count > 0 && own.is_some_and(|own| own.count > 0))?;
             all = Some(one);
         }

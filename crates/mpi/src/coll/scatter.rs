@@ -34,7 +34,7 @@ forms! {
         let own = own(&call, ("recvbuf", "recvtype"), (recvbuf.cast_const(), recvcount, recvtype), root, comm)?;
         let mut all = None;
         if root.is_me(call.link().rank()) {
-            let one = arguments::blocks_in_a_row(&call, "sendbuf", sendbuf, sendcount, arguments::others(call.link()), sendtype.resolve_for(sendcount, "sendtype")?)?;
+            let one = arguments::blocks_in_a_row(&call, "sendbuf", sendbuf, sendcount, arguments::peers(&call), sendtype.resolve_for(sendcount, "sendtype")?)?;
             arguments::distinct(sendbuf, recvbuf, one.count > 0 && own.is_some_and(|own| own.count > 0))?;
             all = Some(one);
         }

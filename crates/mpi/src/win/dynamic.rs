@@ -12,7 +12,7 @@ use isthmus_engine::rma::{self, Atomicity, RegionKey, Target};
 
 use super::Win;
 use super::control::Part;
-use crate::datatype::{Datatype, check_host};
+use crate::datatype::Datatype;
 use crate::error::{Error, Result};
 use crate::fail;
 
@@ -55,7 +55,6 @@ pub fn win_attach(win: &Win, base: *mut c_void, size: i64) -> Result<()> {
     if start.checked_add(length).is_none() || (base.is_null() && length > 0) {
         return Err(fail!(RmaAttach, "base={base:p}, size={size}: no such memory"));
     }
-    check_host("base", base)?;
     let mut own = attachments.own.lock().unwrap_or_else(PoisonError::into_inner);
     let overlaps = |key: &RegionKey| start < key.base() + key.length() && key.base() < start + length;
     if let Some(other) = own.entries.iter().find(|key| overlaps(key)) {
@@ -136,7 +135,12 @@ impl Attachments {
 impl Directory {
     /// The run that a new entry makes with those before and behind it, if there are any.
     fn run_with(&self, new: &RegionKey) -> Result<Option<RegionKey>> {
-        let known = || self.runs.iter().chain(&self.entries).filter(|key| key.length() > 0);
+        // Allocations of a device are mapped each by itself.
+        if new.is_on_device() {
+            return Ok(None);
+        }
+        let joins = |key: &&RegionKey| key.length() > 0 && !key.is_on_device();
+        let known = || self.runs.iter().chain(&self.entries).filter(joins);
         let start = known()
             .find(|key| end(key) == new.base())
             .map_or(new.base(), RegionKey::base);
