@@ -8,7 +8,7 @@ use std::sync::Once;
 use std::thread::ThreadId;
 
 use isthmus_engine::warning::{Warning, warn};
-use isthmus_engine::{Peer, State, enter, other_mpi, rma, tunables};
+use isthmus_engine::{Peer, State, other_mpi, rma, tunables};
 
 use crate::comm::{self, Comm};
 use crate::constants::{
@@ -40,7 +40,7 @@ pub(crate) fn join(wanted: i32) -> Result<i32> {
         if let Some(other) = initialized_too() {
             return Err(fail!(Other, "{other}"));
         }
-        watch_devices();
+        isthmus_engine::watch_devices();
         check::begin();
         static TELL_ENV: Once = Once::new();
         TELL_ENV.call_once(info::env::publish_env);
@@ -67,13 +67,6 @@ fn initialized_too() -> Option<String> {
         file.display(),
         kind.name()
     ))
-}
-
-/// Have buffers looked at, of what kind their memory is, if some may be a device's.
-fn watch_devices() {
-    let wanted = tunables::DEVICE_MEMORY.get();
-    let wanted = wanted > 1 || (wanted == 1 && isthmus_mem::has_driver());
-    enter().watch_devices(wanted);
 }
 
 /// Nobody uses MPI at the moment.
