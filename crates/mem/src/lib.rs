@@ -21,6 +21,8 @@ mod look;
 mod pieces;
 mod place;
 mod ptx;
+#[cfg(test)]
+mod ptx_machine;
 mod ranges;
 mod rows;
 mod scratch;
