@@ -33,6 +33,7 @@ fn main() -> ExitCode {
         }
     }
     trials.push(trial("without a driver all is host memory", without_a_driver));
+    trials.push(trial("where device memory is off nothing is asked", looks));
     trials.push(trial("what is wrong is told, by the driver's name", wrong));
     trials.push(trial("device memory is supported where it is", supported));
     trials.push(trial("other libraries say that they take host memory", refused));
@@ -105,6 +106,15 @@ const WRONG: [(&str, &[&str], bool); 13] = [
     ("words", &[], true),
     ("rows", &[], true),
 ];
+
+fn looks() -> Result<()> {
+    let program = compile_in("cuda", "looks", &["-rdynamic", "-ldl"])?;
+    for setting in ["0", "2"] {
+        let run = Run::mpiexec("-n 2 --set").arg(format!("device_memory={setting}"));
+        run.arg(&program).words(setting).env("LD_LIBRARY_PATH", driver()?).succeed()?;
+    }
+    Ok(())
+}
 
 fn wrong() -> Result<()> {
     let program = compile_in("cuda", "wrong", &["-ldl", "-lpthread"])?;
