@@ -111,7 +111,10 @@ fn looks() -> Result<()> {
     let program = compile_in("cuda", "looks", &["-rdynamic", "-ldl"])?;
     for setting in ["0", "2"] {
         let run = Run::mpiexec("-n 2 --set").arg(format!("device_memory={setting}"));
-        run.arg(&program).words(setting).env("LD_LIBRARY_PATH", driver()?).succeed()?;
+        run.arg(&program)
+            .words(setting)
+            .env("LD_LIBRARY_PATH", driver()?)
+            .succeed()?;
     }
     Ok(())
 }
