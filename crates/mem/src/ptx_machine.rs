@@ -6,7 +6,7 @@ mod numbers;
 
 use std::collections::HashMap;
 
-use crate::kernels::{Entry, Kernel, Way, all};
+use crate::kernel::{Entry, Kernel, Way, all};
 use crate::ptx::text;
 use crate::{Number, Op};
 use numbers::{bytes_of, expected};
