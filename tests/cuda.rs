@@ -21,7 +21,11 @@ fn main() -> ExitCode {
     let mut trials = Vec::new();
     for (name, ranks) in programs("cuda") {
         // The context that is current concerns each call of the driver, not how many ranks there are.
-        let contexts = if ranks == "2" || full() { &CONTEXTS[..] } else { &CONTEXTS[..1] };
+        let contexts = if ranks == "2" || full() {
+            &CONTEXTS[..]
+        } else {
+            &CONTEXTS[..1]
+        };
         for context in contexts {
             let (name, ranks) = (name.clone(), ranks.clone());
             let title = format!("{name} on {ranks}, context: {context}");
@@ -32,6 +36,7 @@ fn main() -> ExitCode {
         trials.push(trial(what, move || surroundings(variable, value)));
     }
     trials.push(trial("without a driver all is host memory", without_a_driver));
+    trials.push(trial("where device memory is off nothing is asked", looks));
     trials.push(trial("what is wrong is told, by the driver's name", wrong));
     trials.push(trial("device memory is supported where it is", supported));
     trials.push(trial("other libraries say that they take host memory", refused));
@@ -105,7 +110,11 @@ fn without_a_driver() -> Result<()> {
 
 /// A way to go wrong, what is said of it, and whether the job ends well.
 const WRONG: [(&str, &[&str], bool); 14] = [
-    ("freed", &["a send of freed memory: ", "a receive into freed memory: "], true),
+    (
+        "freed",
+        &["a send of freed memory: ", "a receive into freed memory: "],
+        true,
+    ),
     ("context", &["a send of memory whose context is gone: "], true),
     ("copies", &["CUDA_ERROR_ILLEGAL_ADDRESS"], true),
     ("again", &[], true),
@@ -120,6 +129,18 @@ const WRONG: [(&str, &[&str], bool); 14] = [
     ("rows", &[], true),
     ("start", &[], true),
 ];
+
+fn looks() -> Result<()> {
+    let program = compile_in("cuda", "looks", &["-rdynamic", "-ldl"])?;
+    for setting in ["0", "2"] {
+        let run = Run::mpiexec("-n 2 --set").arg(format!("device_memory={setting}"));
+        run.arg(&program)
+            .words(setting)
+            .env("LD_LIBRARY_PATH", driver()?)
+            .succeed()?;
+    }
+    Ok(())
+}
 
 fn wrong() -> Result<()> {
     let program = compile_in("cuda", "wrong", &["-ldl", "-lpthread"])?;

@@ -4,7 +4,6 @@
 //! `ISTHMUS_PREFIX=$PWD/dist cargo test -p isthmus-tests --test launch -- exit`.
 
 mod control_group;
-mod cuda;
 mod processes;
 mod run;
 
@@ -18,7 +17,6 @@ use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
 
 pub use control_group::ControlGroup;
-pub use cuda::{cuda, links_to_cuda};
 pub use processes::{abstract_sockets, children, cpu_time, end, job_socket, listing, named, signal};
 pub use run::{Finished, Run, Running};
 

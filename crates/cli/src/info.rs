@@ -10,7 +10,9 @@ use isthmus_engine::backoff::{self, BESIDE_OTHERS, Facts, LOOKS_AT_WORK, LOOKS_A
 use isthmus_engine::occupancy::Cpus;
 use isthmus_engine::symmetric::size;
 use isthmus_engine::wakes;
-use isthmus_engine::{counters, limits, protocols, rma, single_copies_pay, single_copy_price, supports_devices, tunables};
+use isthmus_engine::{
+    counters, limits, protocols, rma, single_copies_pay, single_copy_price, supports_devices, tunables,
+};
 use isthmus_os::{cgroup, cma_probe, cpu, kmod, membarrier, memfd, memory, topology, yama};
 use isthmus_transfer::{helper, vmsplice};
 use serde::Serialize;

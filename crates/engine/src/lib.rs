@@ -473,7 +473,7 @@ impl Entered {
 
     /// From now on memory of devices is looked for, if the first rank of the job has `wanted` that. What the job shares is host memory without
     /// a question.
-    pub fn watch_devices(&mut self, wanted: bool) {
+    fn watch_devices(&mut self, wanted: bool) {
         let segment = self.engine().segment;
         if segment.looks_for_devices(wanted) {
             isthmus_mem::host_range(segment.base().as_ptr(), segment.mapped());

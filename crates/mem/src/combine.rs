@@ -5,7 +5,8 @@ use std::ptr::null_mut;
 use crate::api::{Address, Api, Object};
 use crate::copy::{At, PORTION, copy_at, is_reached};
 use crate::error::{Error, Result};
-use crate::kernels::{Kernel, parameter};
+use crate::kernel::Kernel;
+use crate::launch::{launch, parameter};
 use crate::look::{Seen, look, watched_driver};
 use crate::place::Place;
 use crate::{Device, Kind, Number, Op, Scratch, place, ptx};
@@ -95,7 +96,7 @@ pub unsafe fn combine(
             ];
             let threads = elements.div_ceil(u64::from(ptx::at_once(number)));
             // SAFETY: these are what the kernel takes; all are reached and aligned.
-            unsafe { Kernel::Combine(op, number).launch(api, place, lane, threads, &mut parameters) }
+            unsafe { launch(Kernel::Combine(op, number), api, place, lane, threads, &mut parameters) }
         })?;
         // SAFETY: as above.
         unsafe { result.bring(api, place.context, offset, bytes, true)? };

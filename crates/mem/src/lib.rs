@@ -16,11 +16,14 @@ mod copy;
 mod counts;
 mod error;
 mod ipc;
-mod kernels;
+mod kernel;
+mod launch;
 mod look;
 mod pieces;
 mod place;
 mod ptx;
+#[cfg(test)]
+mod ptx_machine;
 mod ranges;
 mod rows;
 mod scratch;

@@ -5,7 +5,8 @@ use std::ptr;
 use crate::api::{Address, Api};
 use crate::copy::{At, PORTION, copy_at, count_copy, enqueue, is_reached, place_of};
 use crate::error::Result;
-use crate::kernels::{Entry, Kernel, Way, parameter};
+use crate::kernel::{Entry, Kernel, Way};
+use crate::launch::{launch, parameter};
 use crate::look::{Seen, look, watched_driver};
 use crate::place::{self, Place};
 use crate::rows::RowsJob;
@@ -262,7 +263,7 @@ impl PiecesJob<'_> {
             let way = if self.unpack { Way::Scatter } else { Way::Gather };
             let threads = 32 * u64::from(count);
             // SAFETY: these are what the kernel takes; the memory is reached.
-            unsafe { Kernel::Pieces(way).launch(self.api, place, lane, threads, &mut parameters) }
+            unsafe { launch(Kernel::Pieces(way), self.api, place, lane, threads, &mut parameters) }
         })
     }
 }

@@ -15,7 +15,7 @@ use isthmus_os::cpu;
 use crate::Device;
 use crate::api::{Address, Api, Object, Ordinal, attribute, code, flag};
 use crate::error::{Error, Result};
-use crate::kernels::Kernel;
+use crate::kernel::Kernel;
 
 /// Bytes of a lane's pinned buffer: copies between devices and host memory that is not pinned go through it up to this size.
 pub const BOUNCE: usize = 64 << 10;
@@ -346,14 +346,14 @@ impl Place {
         }
     }
 
-    /// The kernel in this place's context; loaded at first use.
-    pub fn function(&self, api: &Api, kernel: Kernel) -> Result<Object> {
+    /// The kernel in this place's context, which is current; loaded at first use.
+    pub fn function(&self, kernel: Kernel, load: impl FnOnce() -> Result<Object>) -> Result<Object> {
         let functions = self.functions.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(&function) = functions.get(&kernel) {
             return Ok(std::ptr::with_exposed_provenance_mut(function));
         }
         drop(functions);
-        let function = kernel.load(api)?;
+        let function = load()?;
         let mut functions = self.functions.write().unwrap_or_else(PoisonError::into_inner);
         functions.insert(kernel, function.expose_provenance());
         Ok(function)

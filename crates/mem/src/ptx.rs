@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use crate::kernels::{Kernel, Way};
+use crate::kernel::{Kernel, Way};
 use crate::{Number, Op};
 
 const HEAD: &str = ".version 6.3\n.target sm_52\n.address_size 64\n";
@@ -479,7 +479,7 @@ mod tests {
     use std::process::Command;
 
     use super::text;
-    use crate::kernels::all;
+    use crate::kernel::all;
 
     /// With NVIDIA's assembler in `PATH` (`ptxas`); without it there is nothing to try.
     #[test]

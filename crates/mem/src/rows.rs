@@ -5,7 +5,8 @@ use std::ptr;
 use crate::api::{Api, Copy2D, memory_type};
 use crate::copy::{At, PORTION, copy, copy_at, count_copy, enqueue, is_reached, place_of};
 use crate::error::Result;
-use crate::kernels::{Kernel, parameter};
+use crate::kernel::Kernel;
+use crate::launch::{launch, parameter};
 use crate::look::{Seen, watched_driver};
 use crate::place::{self, Place};
 use crate::{Kind, Rows, Scratch};
@@ -186,7 +187,16 @@ impl RowsJob<'_> {
                     parameter(&mut all),
                 ];
                 // SAFETY: these are what the kernel takes; both memories are reached.
-                unsafe { Kernel::Rows(unit as u32).launch(self.api, place, lane, u64::from(all), &mut parameters)? };
+                unsafe {
+                    launch(
+                        Kernel::Rows(unit as u32),
+                        self.api,
+                        place,
+                        lane,
+                        u64::from(all),
+                        &mut parameters,
+                    )?
+                };
             }
             Ok(())
         })

@@ -48,10 +48,7 @@ impl Library {
         // SAFETY: the library is loaded.
         let found = unsafe { libc::dlsym(self.0, name.as_ptr()) };
         if found.is_null() {
-            return Err(Error::plain(format!(
-                "the driver has no {}",
-                name.to_string_lossy()
-            )));
+            return Err(Error::plain(format!("the driver has no {}", name.to_string_lossy())));
         }
         // SAFETY: a pointer to a function, of this type by the caller's promise.
         Ok(unsafe { std::mem::transmute_copy::<*mut std::ffi::c_void, F>(&found) })

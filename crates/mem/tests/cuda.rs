@@ -3,6 +3,8 @@
 //! Each test runs in a process of its own, with the stand-in's settings that it names.
 #![allow(unsafe_code)] // The driver's procedures are C.
 
+mod numbers;
+
 use std::collections::hash_map::DefaultHasher;
 use std::ffi::{CString, c_int, c_long, c_uint, c_void};
 use std::hash::{Hash, Hasher};
@@ -14,6 +16,7 @@ use std::sync::OnceLock;
 
 use isthmus_mem as mem;
 use isthmus_mem::{Device, Export, Kind, Number, Op, Piece, Rows};
+use numbers::{bytes_of, expected};
 
 /// Named in the environment of the process that runs a test.
 const CHILD: &str = "ISTHMUS_MEM_TEST";
@@ -616,59 +619,9 @@ fn rows_and_pieces_between_devices_that_do_not_reach_each_other() {
     assert_eq!(seen(to, 1)[0], source[0].wrapping_add(source[0]));
 }
 
-/// One value of a number.
-fn bytes_of(number: Number, value: i64) -> Vec<u8> {
-    use Number::*;
-    let two = |first: Number, second: Number| {
-        let mut bytes = bytes_of(first, value);
-        bytes.resize(first.bytes().max(second.bytes()), 0);
-        bytes.extend(bytes_of(second, value));
-        bytes.resize(number.bytes(), 0);
-        bytes
-    };
-    match number {
-        F32 => (value as f32).to_le_bytes().to_vec(),
-        F64 => (value as f64).to_le_bytes().to_vec(),
-        BF16 => (value as f32).to_le_bytes()[2..].to_vec(),
-        F16 => {
-            // Whole numbers up to 2048.
-            let exponent = value.checked_ilog2().map_or(0, i64::from);
-            let bits = if value == 0 {
-                0
-            } else {
-                (exponent + 15) << 10 | (value << 10 >> exponent & 1023)
-            };
-            (bits as u16).to_le_bytes().to_vec()
-        }
-        C32 | F32F32 => two(F32, F32),
-        C64 | F64F64 => two(F64, F64),
-        I16I32 => two(I16, I32),
-        I32I32 => two(I32, I32),
-        I64I32 => two(I64, I32),
-        F32I32 => two(F32, I32),
-        F64I32 => two(F64, I32),
-        _ => value.to_le_bytes()[..number.bytes()].to_vec(),
-    }
-}
-
 fn write(number: Number, at: *mut u8, values: &[i64]) {
     let bytes: Vec<u8> = values.iter().flat_map(|&value| bytes_of(number, value)).collect();
     seen(at, bytes.len()).copy_from_slice(&bytes);
-}
-
-fn expected(op: Op, a: i64, b: i64) -> i64 {
-    match op {
-        Op::Max | Op::Maxloc => a.max(b),
-        Op::Min | Op::Minloc => a.min(b),
-        Op::Sum => a + b,
-        Op::Prod => a * b,
-        Op::Land => i64::from(a != 0 && b != 0),
-        Op::Lor => i64::from(a != 0 || b != 0),
-        Op::Lxor => i64::from((a != 0) != (b != 0)),
-        Op::Band => a & b,
-        Op::Bor => a | b,
-        Op::Bxor => a ^ b,
-    }
 }
 
 #[test]
