@@ -108,6 +108,10 @@ pub unsafe fn copy_at(api: &Api, to: At, from: At, bytes: usize) -> Result<()> {
         return unsafe { through_pinned(api, place, to, from, bytes) };
     }
     place.on_lane(api, |lane| {
+        if lane.pinned.is_null() {
+            enqueue(api, lane, to.driver(), from.driver(), bytes)?;
+            return place.wait(api, lane);
+        }
         let between = lane.pinned.expose_provenance() as Address;
         // SAFETY: a lane's buffer has as many bytes; the caller's promise.
         unsafe {
@@ -132,6 +136,9 @@ pub unsafe fn copy_at(api: &Api, to: At, from: At, bytes: usize) -> Result<()> {
 /// As for [`crate::copy`].
 unsafe fn through_pinned(api: &Api, place: &Place, to: At, from: At, bytes: usize) -> Result<()> {
     let scratch = Scratch::pinned(2 * CHUNK)?;
+    if !scratch.is_pinned() {
+        return place.run(api, |lane| enqueue(api, lane, to.driver(), from.driver(), bytes));
+    }
     let chunks = bytes.div_ceil(CHUNK);
     // Of chunk i: where it begins, its bytes, and its place in pinned memory.
     let chunk = |i: usize| {

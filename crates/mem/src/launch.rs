@@ -25,7 +25,7 @@ pub unsafe fn launch(
     threads: u64,
     parameters: &mut [*mut c_void],
 ) -> Result<()> {
-    let function = place.function(kernel, || load(kernel, api))?;
+    let function = place.function(api, kernel, || load(kernel, api))?;
     let blocks = threads
         .div_ceil(u64::from(BLOCK))
         .clamp(1, u64::from(place.most_blocks())) as c_uint;
@@ -47,6 +47,11 @@ pub unsafe fn launch(
     };
     count(&COUNTS.kernels);
     api.check(answer, "cuLaunchKernel", || format!("cannot run {}", kernel.name()))
+}
+
+/// Does the driver take the kernel?
+pub fn is_there(kernel: Kernel, api: &Api, place: &Place) -> bool {
+    place.function(api, kernel, || load(kernel, api)).is_ok()
 }
 
 /// Where a value is, as [`launch`] takes it.

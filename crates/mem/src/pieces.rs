@@ -6,7 +6,7 @@ use crate::api::{Address, Api};
 use crate::copy::{At, PORTION, copy_at, count_copy, enqueue, is_reached, place_of};
 use crate::error::Result;
 use crate::kernel::{Entry, Kernel, Way};
-use crate::launch::{launch, parameter};
+use crate::launch::{is_there, launch, parameter};
 use crate::look::{Seen, look, watched_driver};
 use crate::place::{self, Place};
 use crate::rows::RowsJob;
@@ -121,13 +121,16 @@ impl PiecesJob<'_> {
         if pieces.len() <= FEW_PIECES || bytes / pieces.len() >= LONG_PIECE {
             return self.one_by_one(pieces, bytes);
         }
-        // SAFETY: the caller's promise.
-        unsafe {
-            match self.memory.is_host() {
-                true => self.by_processor_and_copy(pieces),
-                false => self.by_kernel(pieces),
-            }
+        let (Kind::Device(device) | Kind::Managed(device)) = self.memory.seen.kind else {
+            // SAFETY: the caller's promise.
+            return unsafe { self.by_processor_and_copy(pieces) };
+        };
+        let place = place::of(self.api, device, self.memory.seen.context)?;
+        if !is_there(Kernel::Pieces(self.way()), self.api, place) {
+            return self.one_by_one(pieces, bytes);
         }
+        // SAFETY: the caller's promise.
+        unsafe { self.by_kernel(place, pieces) }
     }
 
     fn one_by_one(self, pieces: &[Piece], bytes: usize) -> Result<()> {
@@ -148,6 +151,10 @@ impl PiecesJob<'_> {
             }
             Ok(())
         })
+    }
+
+    fn way(&self) -> Way {
+        if self.unpack { Way::Scatter } else { Way::Gather }
     }
 
     fn ends(&self) -> (At, At) {
@@ -183,11 +190,7 @@ impl PiecesJob<'_> {
     }
 
     /// The memory with gaps is a device's. Packed bytes that its kernels do not reach go through memory on the device.
-    unsafe fn by_kernel(self, pieces: &[Piece]) -> Result<()> {
-        let place = match self.memory.seen.kind {
-            Kind::Device(device) | Kind::Managed(device) => place::of(self.api, device, self.memory.seen.context)?,
-            Kind::Host => unreachable!("memory with gaps of the host is the processor's"),
-        };
+    unsafe fn by_kernel(self, place: &Place, pieces: &[Piece]) -> Result<()> {
         let total: usize = pieces.iter().map(|piece| piece.length as usize).sum();
         let reached = is_reached(place, &self.packed.seen);
         let scratch = match reached {
@@ -235,20 +238,21 @@ impl PiecesJob<'_> {
         let (to, from) = self.ends();
         count_copy(&to, &from, position as usize);
         let bytes = size_of_val(entries.as_slice());
-        let few = entries.len() <= FEW_ENTRIES;
-        let (pinned, on_device) = match few {
-            true => (None, None),
-            false => (
-                Some(Scratch::pinned(bytes)?),
-                Some(Scratch::in_place(self.api, place, bytes)?),
-            ),
+        let on_device = Scratch::in_place(self.api, place, bytes)?;
+        let pinned = match entries.len() <= FEW_ENTRIES {
+            true => None,
+            false => Some(Scratch::pinned(bytes)?),
         };
         place.run(self.api, |lane| {
-            let written = pinned.as_ref().map_or(lane.pinned, Scratch::start);
-            // SAFETY: it has as many bytes, and nobody else uses it.
-            unsafe { ptr::copy_nonoverlapping(entries.as_ptr().cast(), written, bytes) };
-            let mut read = written.expose_provenance() as Address;
-            if let Some(on_device) = &on_device {
+            let few_pinned = (pinned.is_none() && !lane.pinned.is_null()).then_some(lane.pinned);
+            let written = few_pinned.or(pinned.as_ref().map(Scratch::start));
+            let mut read = entries.as_ptr().expose_provenance() as Address;
+            if let Some(written) = written {
+                // SAFETY: it has as many bytes, and nobody else uses it.
+                unsafe { ptr::copy_nonoverlapping(entries.as_ptr().cast(), written, bytes) };
+                read = written.expose_provenance() as Address;
+            }
+            if few_pinned.is_none() {
                 let to = on_device.start().expose_provenance() as Address;
                 enqueue(self.api, lane, to, read, bytes)?;
                 read = to;
@@ -260,10 +264,18 @@ impl PiecesJob<'_> {
                 parameter(&mut packed),
                 parameter(&mut count),
             ];
-            let way = if self.unpack { Way::Scatter } else { Way::Gather };
             let threads = 32 * u64::from(count);
             // SAFETY: these are what the kernel takes; the memory is reached.
-            unsafe { launch(Kernel::Pieces(way), self.api, place, lane, threads, &mut parameters) }
+            unsafe {
+                launch(
+                    Kernel::Pieces(self.way()),
+                    self.api,
+                    place,
+                    lane,
+                    threads,
+                    &mut parameters,
+                )
+            }
         })
     }
 }

@@ -14,6 +14,7 @@ use isthmus_os::cpu;
 
 use crate::Device;
 use crate::api::{Address, Api, Object, Ordinal, attribute, code, flag};
+use crate::counts::{COUNTS, count};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 
@@ -58,6 +59,7 @@ impl Drop for Current<'_> {
 /// A stream with a pinned buffer, and behind that a word that the stream writes when its work is done.
 pub struct Lane {
     pub stream: Object,
+    /// Null: the driver had no pinned memory.
     pub pinned: *mut u8,
     /// What the word is when the stream has come to the last mark.
     marks: u32,
@@ -74,7 +76,8 @@ pub struct Place {
     lanes: Mutex<Vec<Lane>>,
     /// The buffer id of the first lane's pinned memory: another one, and the context is gone.
     mark: Mutex<Option<(Address, u64)>>,
-    functions: RwLock<HashMap<Kernel, usize>>,
+    /// `Err`: the driver does not take it.
+    functions: RwLock<HashMap<Kernel, Result<usize>>>,
     /// Can the driver write a word when a stream comes to it?
     writes: AtomicBool,
 }
@@ -271,30 +274,37 @@ impl Place {
             return Ok(lane);
         }
         let mut stream = null_mut();
-        let mut pinned = null_mut();
         // SAFETY: the driver writes what it has made.
+        let answer = unsafe { (api.stream_create)(&raw mut stream, flag::STREAM_NON_BLOCKING) };
+        api.check(answer, "cuStreamCreate", || {
+            "cannot make a stream for copies".to_owned()
+        })?;
+        Ok(Lane {
+            stream,
+            pinned: self.pinned_buffer(api),
+            marks: 0,
+        })
+    }
+
+    /// The buffer of a lane; null if the driver has no pinned memory.
+    fn pinned_buffer(&self, api: &Api) -> *mut u8 {
+        let bytes = BOUNCE + size_of::<AtomicU32>();
+        let mut at = null_mut();
+        // SAFETY: the driver writes where the memory is, which is as long.
         unsafe {
-            let answer = (api.stream_create)(&raw mut stream, flag::STREAM_NON_BLOCKING);
-            api.check(answer, "cuStreamCreate", || {
-                "cannot make a stream for copies".to_owned()
-            })?;
-            let bytes = BOUNCE + size_of::<AtomicU32>();
-            let answer = (api.allocate_host)(&raw mut pinned, bytes, flag::HOST_PORTABLE | flag::HOST_DEVICE_MAP);
-            api.check(answer, "cuMemHostAlloc", || {
-                format!("no {bytes} bytes of pinned memory")
-            })?;
-            pinned.cast::<u8>().write_bytes(0, bytes);
+            let answer = (api.allocate_host)(&raw mut at, bytes, flag::HOST_PORTABLE | flag::HOST_DEVICE_MAP);
+            if answer != code::SUCCESS {
+                count(&COUNTS.failures);
+                return null_mut();
+            }
+            at.cast::<u8>().write_bytes(0, bytes);
         }
-        let address = pinned.expose_provenance() as Address;
+        let address = at.expose_provenance() as Address;
         let mut mark = self.mark.lock().unwrap_or_else(PoisonError::into_inner);
         if mark.is_none() {
             *mark = api.buffer_id(address).map(|id| (address, id));
         }
-        Ok(Lane {
-            stream,
-            pinned: pinned.cast(),
-            marks: 0,
-        })
+        at.cast()
     }
 
     /// Wait until all is done that the lane has enqueued.
@@ -308,8 +318,8 @@ impl Place {
         if !self.writes.load(Ordering::Relaxed) {
             return None;
         }
+        let to = std::ptr::from_ref(lane.word()?).expose_provenance() as Address;
         lane.marks = lane.marks.wrapping_add(1);
-        let to = std::ptr::from_ref(lane.word()).expose_provenance() as Address;
         // SAFETY: pinned memory, which all devices reach.
         let answer = unsafe { (api.stream_write)(lane.stream, to, lane.marks, 0) };
         if [code::NOT_FOUND, code::NOT_SUPPORTED].contains(&answer) {
@@ -324,7 +334,9 @@ impl Place {
         let mut polls = 0_u32;
         loop {
             // SYNC: the device writes the word after all that it has been given before.
-            if mark.is_some_and(|mark| word.load(Ordering::Acquire).wrapping_sub(mark).cast_signed() >= 0) {
+            if let (Some(word), Some(mark)) = (word, mark)
+                && word.load(Ordering::Acquire).wrapping_sub(mark).cast_signed() >= 0
+            {
                 return Ok(());
             }
             if mark.is_none() || polls % POLLS_PER_QUERY == POLLS_PER_QUERY - 1 {
@@ -346,24 +358,27 @@ impl Place {
         }
     }
 
-    /// The kernel in this place's context, which is current; loaded at first use.
-    pub fn function(&self, kernel: Kernel, load: impl FnOnce() -> Result<Object>) -> Result<Object> {
+    /// The kernel in this place's context; `load` loads it there at first use, and is not called again if it fails.
+    pub fn function(&self, api: &Api, kernel: Kernel, load: impl FnOnce() -> Result<Object>) -> Result<Object> {
         let functions = self.functions.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(&function) = functions.get(&kernel) {
-            return Ok(std::ptr::with_exposed_provenance_mut(function));
+        if let Some(function) = functions.get(&kernel) {
+            return function.clone().map(std::ptr::with_exposed_provenance_mut);
         }
         drop(functions);
-        let function = load()?;
+        let loaded = {
+            let _current = Current::enter(api, self.context)?;
+            load()
+        };
         let mut functions = self.functions.write().unwrap_or_else(PoisonError::into_inner);
-        functions.insert(kernel, function.expose_provenance());
-        Ok(function)
+        functions.insert(kernel, loaded.clone().map(|function| function.expose_provenance()));
+        loaded
     }
 }
 
 impl Lane {
-    fn word(&self) -> &AtomicU32 {
+    fn word(&self) -> Option<&AtomicU32> {
         // SAFETY: behind the buffer, aligned, and as long-lived as the lane.
-        unsafe { AtomicU32::from_ptr(self.pinned.add(BOUNCE).cast()) }
+        (!self.pinned.is_null()).then(|| unsafe { AtomicU32::from_ptr(self.pinned.add(BOUNCE).cast()) })
     }
 }
 

@@ -6,8 +6,8 @@ use crate::api::{Api, Copy2D, memory_type};
 use crate::copy::{At, PORTION, copy, copy_at, count_copy, enqueue, is_reached, place_of};
 use crate::error::Result;
 use crate::kernel::Kernel;
-use crate::launch::{launch, parameter};
-use crate::look::{Seen, watched_driver};
+use crate::launch::{is_there, launch, parameter};
+use crate::look::watched_driver;
 use crate::place::{self, Place};
 use crate::{Kind, Rows, Scratch};
 
@@ -93,17 +93,25 @@ impl RowsJob<'_> {
             return Ok(());
         }
         let place = place_of(self.api, &self.from.seen, &self.to.seen)?;
-        let by_kernel = is_reached(place, &self.to.seen) && is_reached(place, &self.from.seen);
-        let wide = if by_kernel { WIDE_ON_DEVICE } else { WIDE_TO_HOST };
         let one_is_host = self.to.is_host() || self.from.is_host();
-        if self.width >= wide && (by_kernel || one_is_host) {
+        let reached = is_reached(place, &self.to.seen) && is_reached(place, &self.from.seen);
+        let wide = if reached { WIDE_ON_DEVICE } else { WIDE_TO_HOST };
+        let has_kernel = || is_there(Kernel::Rows(self.unit() as u32), self.api, place);
+        if (reached || one_is_host) && (self.width >= wide || !has_kernel()) {
             return self.by_driver(place);
         }
-        if by_kernel {
+        if reached {
             return self.by_kernel(place);
         }
         // SAFETY: the caller's promise.
         unsafe { self.through_memory_between() }
+    }
+
+    /// The largest unit of a copy that addresses, pitches and width are multiples of, in bytes.
+    fn unit(&self) -> usize {
+        let all = self.to.address | self.from.address | self.width;
+        let all = all | self.to_pitch.unsigned_abs() | self.from_pitch.unsigned_abs();
+        1 << all.trailing_zeros().min(4)
     }
 
     /// The driver's copy of rows, or of each row where it does not take the pitches.
@@ -115,13 +123,7 @@ impl RowsJob<'_> {
         };
         count_copy(&self.to, &self.from, self.width * self.rows);
         let (Some(to_pitch), Some(from_pitch)) = (pitch(self.to_pitch), pitch(self.from_pitch)) else {
-            return place.run(self.api, |lane| {
-                (0..self.rows as isize).try_for_each(|row| {
-                    let to = self.to.plus(row * self.to_pitch).driver();
-                    let from = self.from.plus(row * self.from_pitch).driver();
-                    enqueue(self.api, lane, to, from, self.width)
-                })
-            });
+            return self.one_by_one(place);
         };
         let memory_type = |at: &At| {
             if at.is_host() {
@@ -148,7 +150,7 @@ impl RowsJob<'_> {
             width: self.width,
             height: self.rows,
         };
-        place.run(self.api, |lane| {
+        let copied = place.run(self.api, |lane| {
             // SAFETY: the caller of `copy` vouches for the memory; the driver checks addresses of devices.
             let answer = unsafe { (self.api.copy_2d)(&raw const what, lane.stream) };
             self.api.check(answer, "cuMemcpy2DAsync", || {
@@ -157,18 +159,23 @@ impl RowsJob<'_> {
                     self.rows, self.width, self.from.address, self.to.address
                 )
             })
+        });
+        copied.or_else(|_| self.one_by_one(place))
+    }
+
+    fn one_by_one(self, place: &Place) -> Result<()> {
+        place.run(self.api, |lane| {
+            (0..self.rows as isize).try_for_each(|row| {
+                let to = self.to.plus(row * self.to_pitch).driver();
+                let from = self.from.plus(row * self.from_pitch).driver();
+                enqueue(self.api, lane, to, from, self.width)
+            })
         })
     }
 
     fn by_kernel(self, place: &Place) -> Result<()> {
         count_copy(&self.to, &self.from, self.width * self.rows);
-        let unit = [16, 8, 4, 2]
-            .into_iter()
-            .find(|unit| {
-                let all = self.to.address | self.from.address | self.width;
-                (all | self.to_pitch.unsigned_abs() | self.from_pitch.unsigned_abs()).is_multiple_of(*unit)
-            })
-            .unwrap_or(1);
+        let unit = self.unit();
         let units = self.width / unit;
         let most = i32::MAX as usize / 2 / units;
         place.run(self.api, |lane| {
@@ -202,27 +209,19 @@ impl RowsJob<'_> {
         })
     }
 
-    /// In portions, packed on the side that is read and unpacked on the side that is written; host memory's side is pinned memory.
+    /// In portions, packed on the side that is read and unpacked on the side that is written. Where one side is host memory, kernels of the
+    /// other read and write pinned memory there.
     unsafe fn through_memory_between(self) -> Result<()> {
         let rows_at_once = (PORTION / self.width).clamp(1, self.rows);
         let bytes = rows_at_once * self.width;
-        let (packed_from, packed_to) = (
-            between(self.api, &self.from.seen, bytes)?,
-            between(self.api, &self.to.seen, bytes)?,
-        );
-        let one_is_host = self.from.is_host() || self.to.is_host();
-        // Where one side is host memory, kernels of the other read and write its pinned memory.
-        let source = if self.from.is_host() || !one_is_host {
-            &packed_from
-        } else {
-            &packed_to
-        };
-        let target = if self.to.is_host() || !one_is_host {
-            &packed_to
-        } else {
-            &packed_from
-        };
-        let (source, target) = (source.at(self.api)?, target.at(self.api)?);
+        let (packed_from, packed_to) = (self.beside(&self.from, bytes)?, self.beside(&self.to, bytes)?);
+        let is_shared = |beside: &At, end: &At| end.is_host() && beside.seen.pinned;
+        let (mut source, mut target) = (packed_from.1, packed_to.1);
+        if is_shared(&source, &self.from) {
+            target = source;
+        } else if is_shared(&target, &self.to) {
+            source = target;
+        }
         let pitch = self.width as isize;
         for begin in (0..self.rows).step_by(rows_at_once) {
             let rows = rows_at_once.min(self.rows - begin);
@@ -252,25 +251,16 @@ impl RowsJob<'_> {
         }
         Ok(())
     }
-}
 
-/// Memory for packed bytes beside memory of this kind.
-struct Between {
-    scratch: Scratch,
-}
-
-impl Between {
-    fn at(&self, api: &Api) -> Result<At> {
-        At::of(api, self.scratch.start().expose_provenance())
+    /// Memory for packed bytes beside an end: on its device, or pinned.
+    fn beside(&self, end: &At, bytes: usize) -> Result<(Scratch, At)> {
+        let scratch = match end.seen.kind {
+            Kind::Host => Scratch::pinned(bytes)?,
+            Kind::Device(device) | Kind::Managed(device) => {
+                Scratch::in_place(self.api, place::of(self.api, device, end.seen.context)?, bytes)?
+            }
+        };
+        let at = At::of(self.api, scratch.start().expose_provenance())?;
+        Ok((scratch, at))
     }
-}
-
-fn between(api: &Api, seen: &Seen, bytes: usize) -> Result<Between> {
-    let scratch = match seen.kind {
-        Kind::Host => Scratch::pinned(bytes)?,
-        Kind::Device(device) | Kind::Managed(device) => {
-            Scratch::in_place(api, place::of(api, device, seen.context)?, bytes)?
-        }
-    };
-    Ok(Between { scratch })
 }

@@ -1,12 +1,13 @@
 //! Memory for intermediate results, and host memory that is registered.
 
+use std::alloc::Layout;
 use std::collections::HashMap;
 use std::ptr::null_mut;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 
 use crate::api::{Address, Api, Object, code, flag};
-use crate::counts::COUNTS;
+use crate::counts::{COUNTS, count};
 use crate::error::{Error, Result};
 use crate::look::watched_driver;
 use crate::place::{self, Current, Place};
@@ -25,8 +26,10 @@ const MOST_ON_DEVICE: usize = 64 << 20;
 #[derive(Debug)]
 pub struct Scratch {
     at: *mut u8,
-    /// Null: pinned host memory.
+    /// Null: host memory.
     context: Object,
+    /// The driver would not pin it.
+    plain: bool,
     /// In bytes.
     size: usize,
     /// The allocation's buffer id: memory of a context that is gone has another or none.
@@ -50,7 +53,8 @@ fn size_for(bytes: usize) -> usize {
 }
 
 impl Scratch {
-    /// Pinned host memory, which copies to and from devices reach without an intermediate copy.
+    /// Pinned host memory, which copies to and from devices reach without an intermediate copy. Where the driver has no more of it, other
+    /// host memory.
     pub fn pinned(bytes: usize) -> Result<Self> {
         let api = watched_driver().ok_or_else(Error::unsupported)?;
         let size = size_for(bytes);
@@ -61,15 +65,38 @@ impl Scratch {
         let mut at = null_mut();
         // SAFETY: the driver writes where the memory is.
         let answer = unsafe { (api.allocate_host)(&raw mut at, size, flag::HOST_PORTABLE | flag::HOST_DEVICE_MAP) };
-        api.check(answer, "cuMemHostAlloc", || {
-            format!("no {} bytes of pinned memory", size)
-        })?;
+        if answer != code::SUCCESS {
+            count(&COUNTS.failures);
+            return Ok(Self::plain(size));
+        }
         Ok(Self {
             at: at.cast(),
             context: null_mut(),
+            plain: false,
             size,
             buffer: api.buffer_id(at.expose_provenance() as Address),
         })
+    }
+
+    fn plain(size: usize) -> Self {
+        let layout = Self::layout(size);
+        // SAFETY: the size is not 0.
+        let at = unsafe { std::alloc::alloc(layout) };
+        if at.is_null() {
+            std::alloc::handle_alloc_error(layout);
+        }
+        at.expose_provenance();
+        Self {
+            at,
+            context: null_mut(),
+            plain: true,
+            size,
+            buffer: None,
+        }
+    }
+
+    fn layout(size: usize) -> Layout {
+        Layout::from_size_align(size, SMALLEST).unwrap_or_else(|_| unreachable!("a size of memory"))
     }
 
     /// Memory of a device.
@@ -99,6 +126,7 @@ impl Scratch {
         Ok(Self {
             at: std::ptr::with_exposed_provenance_mut(at as usize),
             context: place.context,
+            plain: false,
             size,
             buffer: api.buffer_id(at),
         })
@@ -130,6 +158,11 @@ impl Scratch {
         }
     }
 
+    /// Did the driver pin it?
+    pub(crate) fn is_pinned(&self) -> bool {
+        !self.plain
+    }
+
     /// Where it begins.
     pub fn start(&self) -> *mut u8 {
         self.at
@@ -157,6 +190,11 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
+        if self.plain {
+            // SAFETY: allocated by `plain`.
+            unsafe { std::alloc::dealloc(self.at, Self::layout(self.size)) };
+            return;
+        }
         let own = Self { ..*self };
         let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
         let all = kept.get_or_insert_default();

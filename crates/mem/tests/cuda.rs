@@ -589,6 +589,59 @@ fn rows_and_pieces_between_all_kinds() {
 }
 
 #[test]
+fn rows_and_pieces_where_the_driver_refuses_something() {
+    let name = "rows_and_pieces_where_the_driver_refuses_something";
+    for refused in ["cuModuleLoadData", "cuMemHostAlloc", "cuMemcpy2DAsync"] {
+        let fail = format!(
+            "{refused}:CUDA_ERROR_NOT_SUPPORTED:{}",
+            if refused == "cuMemHostAlloc" { 50 } else { 1 }
+        );
+        if alone(name, &[("ISTHMUS_TEST_CUDA_FAIL", &fail)]) {
+            layouts();
+            return;
+        }
+    }
+}
+
+#[test]
+fn copies_without_pinned_memory() {
+    if !alone(
+        "copies_without_pinned_memory",
+        &[("ISTHMUS_TEST_CUDA_FAIL", "cuMemHostAlloc:CUDA_ERROR_OUT_OF_MEMORY:3")],
+    ) {
+        return;
+    }
+    start();
+    context(0);
+    let (bytes, device) = (1 << 20, allocate(1 << 20));
+    let _ends = [allocate_pinned(1), allocate_pinned(1)];
+    let (host, what) = (vec![0_u8; bytes].leak(), noise(bytes, 1));
+    for bytes in [8, bytes] {
+        // SAFETY: all have as many bytes.
+        unsafe {
+            mem::copy(device, what.as_ptr(), bytes).expect("a copy");
+            mem::copy(host.as_mut_ptr(), device, bytes).expect("a copy");
+        }
+        assert!(host[..bytes] == what[..bytes]);
+    }
+    let (from, pieces) = (
+        noise(1000, 2),
+        [1, 5, 9, 2, 7, 8].map(|i| Piece {
+            offset: i * 7,
+            length: i as u64,
+        }),
+    );
+    for (memory, packed, unpack) in [
+        (device, host.as_mut_ptr(), false),
+        (device, from.as_ptr().cast_mut(), true),
+    ] {
+        // SAFETY: as above.
+        unsafe { mem::copy_pieces(memory, &pieces, packed, unpack).expect("pieces") };
+    }
+    assert!(seen(device, 8)[7] == from[0]);
+}
+
+#[test]
 fn rows_and_pieces_between_devices_that_do_not_reach_each_other() {
     let name = "rows_and_pieces_between_devices_that_do_not_reach_each_other";
     if !alone(name, &[("ISTHMUS_TEST_DEVICES", "2"), ("ISTHMUS_TEST_CUDA_PEER", "0")]) {
