@@ -239,7 +239,11 @@ static void sums(const size_t *sizes, int how_many) {
 /* What the driver takes for the same, without MPI. */
 static void floors(const size_t *sizes, int how_many) {
     CUipcMemHandle handle;
+    CUdeviceptr own;
     use(1);
+    /* No library has opened this one. */
+    CU(cu.allocate(&own, LONGEST));
+    out = (char *)(uintptr_t)own;
     CU(cu.stream(&stream, CU_STREAM_NON_BLOCKING));
     CU(cu.share(&handle, (uintptr_t)out));
     MPI_Sendrecv_replace(&handle, sizeof handle, MPI_BYTE, 1 - rank, 2, 1 - rank, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);

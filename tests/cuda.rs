@@ -32,6 +32,9 @@ fn main() -> ExitCode {
             trials.push(trial(&title, move || run(&name, &ranks, context)));
         }
     }
+    for (what, variable, value) in SURROUNDINGS {
+        trials.push(trial(what, move || surroundings(variable, value)));
+    }
     trials.push(trial("without a driver all is host memory", without_a_driver));
     trials.push(trial("where device memory is off nothing is asked", looks));
     trials.push(trial("what is wrong is told, by the driver's name", wrong));
@@ -40,6 +43,28 @@ fn main() -> ExitCode {
     trials.push(trial("isthmus doctor tries devices", doctor));
     trials.push(trial("the measurement of a GPU checks its data", bench));
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// Surroundings of the driver that change which way bytes go, and programs that are tried there.
+const SURROUNDINGS: [(&str, &str, &str); 4] = [
+    ("devices that do not reach each other", "ISTHMUS_TEST_CUDA_PEER", "0"),
+    ("work that is done late", "ISTHMUS_TEST_CUDA_LATE", "5"),
+    (
+        "managed memory that kernels have for themselves",
+        "ISTHMUS_TEST_CUDA_MANAGED",
+        "0",
+    ),
+    ("one device for all", "ISTHMUS_TEST_DEVICES", "1"),
+];
+const TRIED_THERE: [&str; 3] = ["messages", "collectives", "layouts"];
+
+fn surroundings(variable: &str, value: &str) -> Result<()> {
+    for name in TRIED_THERE {
+        let program = compile_in("cuda", name, &["-ldl", "-lpthread"])?;
+        let run = with_driver(Run::mpiexec("-n 3").arg(program).words("own"))?;
+        run.env(variable, value).succeed()?;
+    }
+    Ok(())
 }
 
 fn trial(title: &str, test: impl FnOnce() -> Result<()> + Send + 'static) -> Trial {
@@ -69,6 +94,7 @@ fn driver() -> Result<PathBuf> {
 fn with_driver(run: Run) -> Result<Run> {
     Ok(run
         .env("LD_LIBRARY_PATH", driver()?)
+        .env("ISTHMUS_TEST_DEVICES", "2")
         .env("ISTHMUS_DEVICE_MEMORY", "2")
         .limit(Duration::from_secs(if full() { 900 } else { 90 })))
 }
@@ -87,7 +113,7 @@ fn without_a_driver() -> Result<()> {
 }
 
 /// A way to go wrong, what is said of it, and whether the job ends well.
-const WRONG: [(&str, &[&str], bool); 13] = [
+const WRONG: [(&str, &[&str], bool); 14] = [
     (
         "freed",
         &["a send of freed memory: ", "a receive into freed memory: "],
@@ -101,10 +127,11 @@ const WRONG: [(&str, &[&str], bool); 13] = [
     ("handles", &[], true),
     ("mappings", &[], true),
     ("registration", &[], true),
-    ("pinned", &[], true),
+    ("pinned", &["CUDA_ERROR_OUT_OF_MEMORY"], false),
     ("kernels", &[], true),
     ("words", &[], true),
     ("rows", &[], true),
+    ("start", &[], true),
 ];
 
 fn looks() -> Result<()> {
@@ -122,9 +149,14 @@ fn looks() -> Result<()> {
 fn wrong() -> Result<()> {
     let program = compile_in("cuda", "wrong", &["-ldl", "-lpthread"])?;
     for (what, says, ends_well) in WRONG {
-        let run = with_driver(Run::mpiexec("-n 2").arg(&program).words(what))?.finish()?;
+        let mut run = with_driver(Run::mpiexec("-n 2").arg(&program).words(what))?;
+        if what == "start" {
+            run = run.env("ISTHMUS_TEST_CUDA_FAIL", "cuInit:999");
+        }
+        let run = run.finish()?;
         let ended_well = run.code == Some(0);
-        let missing = says.iter().find(|text| !run.out.contains(**text));
+        let is_said = |text: &str| run.out.contains(text) || run.err.contains(text);
+        let missing = says.iter().find(|text| !is_said(text));
         ensure!(
             ended_well == ends_well && run.code.is_some() && missing.is_none(),
             "{what}: code {:?}, not said: {missing:?}\n{}{}",

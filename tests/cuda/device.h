@@ -49,6 +49,8 @@ static CUcontext given;
 
 /* What is under way, for the report of a fault. */
 static char doing[256];
+/* What all calls of a table have in common. */
+static const char *with = "";
 
 #define DRIVER(call)                                                          \
     do {                                                                      \
@@ -96,8 +98,8 @@ static void *procedure(void *library, const char *name) {
     return found;
 }
 
-/* Open the driver, and a context for each device. Without a driver all memory is host memory. */
-static void open_driver(int is_needed) {
+/* Open the driver, and a context for each device. Where nobody does, all memory is host memory. */
+static void open_driver(void) {
     void *frames[1];
     backtrace(frames, 1); /* Loads what it needs now, not in the handler. */
     struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
@@ -105,7 +107,6 @@ static void open_driver(int is_needed) {
     sigaction(SIGBUS, &action, NULL);
     void *library = driver = dlopen("libcuda.so.1", RTLD_NOW);
     if (!library) {
-        if (!is_needed) return;
         fprintf(stderr, "%s\n", dlerror());
         exit(1);
     }
@@ -292,7 +293,7 @@ static void prepare(const struct table *table, char *to, size_t bytes, unsigned 
 
 static void run_with(const struct table *table, const struct call *call, int number, const enum kind *kinds, char *const *starts, size_t bytes, int count) {
     char *buffers[BUFFERS] = {0};
-    snprintf(doing, sizeof doing, "%s of %d: %s, %s, %s", call->name, count, kind_names[kinds[0]], kind_names[kinds[1]], kind_names[kinds[2]]);
+    snprintf(doing, sizeof doing, "%s of %d%s: %s, %s, %s", call->name, count, with, kind_names[kinds[0]], kind_names[kinds[1]], kind_names[kinds[2]]);
     for (int i = 0; i < table->buffers; i++) buffers[i] = starts[i] + MARGIN + table->base;
     if (table->before) table->before(buffers, bytes - table->base, number);
     call->run(buffers, count);
@@ -332,8 +333,8 @@ __attribute__((unused)) static void try_table(const struct table *table, const e
                 size_t at = 0;
                 if (memcmp(found, expected[i], all) != 0)
                     while (found[at] == expected[i][at]) at++;
-                CHECK(memcmp(found, expected[i], all) == 0, "byte %ld of %zu of buffer %d is %d, not %d, %s", (long)at - MARGIN, bytes, i, found[at],
-                      expected[i][at], doing);
+                CHECK(memcmp(found, expected[i], all) == 0, "byte %ld of %zu of buffer %d is %d, not %d (before: %d), %s", (long)at - MARGIN, bytes, i,
+                      found[at], expected[i][at], before[i][at], doing);
             }
         }
     }
@@ -357,7 +358,7 @@ static void *in_thread(void *unused) {
 __attribute__((unused)) static int device_main(int argc, char **argv, void (*run)(void)) {
     const char *how = argc > 1 ? argv[1] : "own";
     int provided;
-    open_driver(strcmp(how, "host") != 0);
+    if (strcmp(how, "host") != 0) open_driver();
     int is_thread = strcmp(how, "thread") == 0;
     OK(MPI_Init_thread(&argc, &argv, is_thread || always_multiple ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided));
     OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));

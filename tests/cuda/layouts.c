@@ -148,6 +148,9 @@ static void run(void) {
     to = (rank + 1) % size, from = (rank + size - 1) % size;
     for (int t = 0; t < HOW_MANY(TYPES); t++) {
         MPI_Aint lower, extent, true_lower, true_extent, external;
+        char text[64];
+        snprintf(text, sizeof text, " %s", TYPES[t].name);
+        with = text;
         TYPES[t].make();
         OK(MPI_Type_commit(&type));
         int bytes;

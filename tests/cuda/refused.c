@@ -45,7 +45,7 @@ static void with_ga(const char *what) {
 
 int main(int argc, char **argv) {
     CHECK(argc == 2, "a call is named");
-    open_driver(1);
+    open_driver();
     device = take(DEVICE, BYTES);
     if (strncmp(argv[1], "shmem", 5) == 0) {
         with_shmem(argv[1]);

@@ -157,6 +157,9 @@ static void run(void) {
                 if (f == DYNAMIC && COUNTS[i] != 2 && COUNTS[i] != 7500) continue;
                 flavour = (enum flavour)f, way = (enum synchronisation)w;
                 size_t bytes = (size_t)COUNTS[i] * 4 + 16;
+                char text[64];
+                snprintf(text, sizeof text, " (window %d, synchronisation %d)", f, w);
+                with = text;
                 try_table(&table, KINDS, COUNTS[i] > 10000 ? 3 : HOW_MANY(KINDS), bytes, COUNTS[i]);
             }
     OK(MPI_Type_free(&gaps));

@@ -5,7 +5,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use isthmus_engine::tunables;
-use isthmus_mem::{self as mem, Device, Export, FREED, Scratch};
+use isthmus_mem::{self as mem, Device, Export, Scratch};
 
 use super::Finding;
 use crate::show;
@@ -144,7 +144,7 @@ fn parse(text: &str) -> Option<Export> {
         base: 0,
         offset: 0,
         size: 0,
-        freed: [0; FREED],
+        freed: [0; mem::FREED],
     };
     for (bytes, word) in [(&mut export.handle[..], handle), (&mut export.device[..], device)] {
         if word.len() != 2 * bytes.len() {
@@ -174,7 +174,7 @@ mod tests {
             base: 0x7f00_0000_0000,
             offset: 4096,
             size: u64::MAX,
-            freed: [0; FREED],
+            freed: [0; mem::FREED],
         };
         assert_eq!(parse(&text(&export)), Some(export));
         assert_eq!(parse("00-11-1-2-3-4"), None);

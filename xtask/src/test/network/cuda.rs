@@ -26,7 +26,9 @@ pub(super) fn run(suite: &mut Suite, job: &Job<'_>) {
         suite.step(&format!("cuda/{name} on 2 nodes x 1"), || {
             let program = compile(job.prefix, &folder, name, &["-ldl", "-lpthread", "-lm"])?;
             let mut run = job.mpiexec(1);
-            run.env("LD_LIBRARY_PATH", &folder).args(["--set", "device_memory=2"]);
+            run.env("LD_LIBRARY_PATH", &folder)
+                .env("ISTHMUS_TEST_DEVICES", "2")
+                .args(["--set", "device_memory=2"]);
             quiet(run.arg(program).arg("own").arg(folder.join("file")), RUN)?;
             job.nodes.emptied()
         });
