@@ -24,7 +24,7 @@ static int **at;
 /* An element of a process. */
 static int value(int process, int i) { return process * 10000019 + i; }
 
-/* What is got from a process, on a handle each: a row, sections, of which not all are asked for at once, a list and a few numbers. */
+/* Gets from a process, each on its own handle: a row, sections that do not all fit into the calls without an answer, a list and a few numbers. */
 struct Gets {
     int row[LONG], section[SECTIONS][ROWS * ROW], list[PIECES], few[FEW];
     armci_hdl_t of_row, of_section[SECTIONS], of_list, of_few;

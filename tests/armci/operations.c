@@ -88,7 +88,7 @@ static void vectors(double **at, int to, int from)
     CHECK(ARMCI_PutV(&put, 1, to) == 0);
     ARMCI_Barrier();
     for (int i = 0; i < 3; i++) CHECK(at[me][places[i]] == from + 0.25 * (i + 1));
-    CHECK(ARMCI_NbGetV(&get, 1, to, NULL) == 0);
+    CHECK(ARMCI_NbGetV(&get, 1, to, NULL) == 0 && ARMCI_WaitAll() == 0);
     CHECK(memcmp(got, values, sizeof got) == 0);
     ARMCI_Barrier();
     double scale = 2;

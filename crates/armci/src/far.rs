@@ -20,7 +20,7 @@ use isthmus_engine::layout::Layout;
 use isthmus_engine::rma::{self, Atomicity, Class, Combine, Flow, Operator, RegionKey, Scope, Target};
 use isthmus_engine::{Peer, ProgressThread, Result, symmetric};
 
-use crate::nonblocking::{Form, form};
+use crate::form::{Form, form};
 
 /// What a process of a job on several nodes knows besides.
 #[derive(Debug)]
@@ -209,7 +209,7 @@ impl Far {
         self.start(target, begin)
     }
 
-    /// Begin an operation, and end it in its blocking form.
+    /// Begin an operation, and end it in its blocking form. What is left of it goes on though this process calls nothing more.
     fn start(&self, target: &BlockTarget, begin: impl FnOnce(Option<Scope>) -> Result<()>) -> Result<()> {
         match form() {
             Form::Blocking => {
@@ -217,14 +217,12 @@ impl Far {
                 let begun = begin(Some(scope));
                 // Pieces that have begun write to the caller's memory until then.
                 let finished = scope.finish();
-                begun.and(finished)
+                begun.and(finished)?;
             }
-            Form::NonBlocking(scope) => {
-                begin(scope)?;
-                rma::send_if_idle(target.plain.peer());
-                Ok(())
-            }
+            Form::NonBlocking(scope) => begin(scope)?,
         }
+        rma::send_if_idle(target.plain.peer());
+        Ok(())
     }
 
     /// What may overtake others, or be overtaken, waits for them.
@@ -273,7 +271,9 @@ impl Far {
         let here = Layout::local(elements.as_ptr(), elements.len() as u64);
         self.flow.flush_long_puts(|| target.sums.peer())?;
         // SAFETY: the elements are borrowed, and added or copied when this returns.
-        unsafe { self.flow.accumulate(&target.sums, there, &here, combine) }
+        unsafe { self.flow.accumulate(&target.sums, there, &here, combine) }?;
+        rma::send_if_idle(target.sums.peer());
+        Ok(())
     }
 
     /// Change the number of `width` bytes (4 or 8) at a position by the operand; what was there goes to `result`, unless that is null, and is

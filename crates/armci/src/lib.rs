@@ -21,6 +21,7 @@ pub mod elsewhere;
 pub mod entry;
 pub mod error;
 pub mod far;
+pub mod form;
 pub mod group;
 pub mod life;
 pub mod link;

@@ -1,45 +1,12 @@
 //! Non-blocking operations. Those on memory that is mapped here are over when their calls return. Those with other nodes are under way then, and
 //! go on while the program computes; a handle has the number of their [`Scope`], and 0 when nothing is under way.
 
-use std::cell::Cell;
-
 use isthmus_engine::rma::Scope;
 
 use crate::error::Result;
 use crate::far;
+use crate::form::{Form, form, with};
 use crate::life::job;
-
-/// When an operation with another node is over locally: its result is there, and its source may change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
-    /// When its call returns.
-    Blocking,
-    /// When its scope is finished; with none (the implicit handle) when all with the process is waited for.
-    NonBlocking(Option<Scope>),
-}
-
-thread_local! {
-    /// The form of the calls that this thread makes now. Only operations with other nodes look at it.
-    static FORM: Cell<Form> = const { Cell::new(Form::Blocking) };
-}
-
-/// That of the call that this thread makes.
-pub(crate) fn form() -> Form {
-    FORM.get()
-}
-
-/// Make calls of a form.
-fn with<T>(form: Form, calls: impl FnOnce() -> T) -> T {
-    let before = FORM.replace(form);
-    let answer = calls();
-    FORM.set(before);
-    answer
-}
-
-/// Make calls whose operations are over locally when they return, whatever the caller's form.
-pub fn blocking<T>(calls: impl FnOnce() -> T) -> T {
-    with(Form::Blocking, calls)
-}
 
 /// Start operations on the handle with this number; `None`: the implicit handle. The answer is that of the calls, and the number that the handle has
 /// then. A handle that still has something under way keeps its scope: it aggregates, or was not waited for. Blocks only as the calls do.

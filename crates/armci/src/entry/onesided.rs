@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use super::{answer, done};
 use crate::accumulate::{self, Kind, Sum};
 use crate::error::{Result, argument};
-use crate::nonblocking;
+use crate::{form, nonblocking};
 use crate::rmw::{self, Operation};
 use crate::section::Section;
 use crate::transfer;
@@ -106,7 +106,7 @@ unsafe fn accumulate_vector(
 unsafe fn put_value<T>(value: T, to: *mut c_void, proc: i32) -> Result<()> {
     let from = (&raw const value).cast();
     // SAFETY: the value is ours; the caller's promise for the other one.
-    nonblocking::blocking(|| unsafe { transfer::row(End::Target, from, to.cast(), size_of::<T>() as i32, proc) })
+    form::blocking(|| unsafe { transfer::row(End::Target, from, to.cast(), size_of::<T>() as i32, proc) })
 }
 
 /// `armci_hdl_t *`; null is the implicit handle.

@@ -6,7 +6,7 @@
 use isthmus_transfer::Direction;
 
 use super::execute::What;
-use super::scope::CompletedBy;
+use super::flow_id::CompletedBy;
 use super::service::Moving;
 use super::target::Target;
 use super::{region, service};

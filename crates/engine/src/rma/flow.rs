@@ -12,9 +12,9 @@ use isthmus_transfer::copy::copy;
 use isthmus_transfer::rows::copy_alike;
 use isthmus_transfer::{Direction, Layout, Level, Span, local};
 
+use super::flow_id::{self, CompletedBy, Scope};
 use super::mailbox::{Asked, Outcome, Rows, Sides};
 use super::protocols::{self, By, Operation};
-use super::scope::{CompletedBy, Scope};
 use super::service::{self, Completion, FlowId, What};
 use super::target::Target;
 use super::{both_ends, direct, home, long, mailbox};
@@ -293,7 +293,7 @@ impl Flow {
 
     #[cold]
     fn take_number(&self) -> FlowId {
-        let next = service::new_number();
+        let next = flow_id::new_number();
         let swapped = self
             .number
             .compare_exchange(0, next, Ordering::Relaxed, Ordering::Relaxed);

@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use isthmus_transfer::{Direction, Layout};
 
-use super::unanswered::{Call, FlowId};
 use super::{Listed, PIECE, message_for, spans_of};
 use crate::counters;
 use crate::engine::Engine;
 use crate::rma::execute::What;
+use crate::rma::flow_id::FlowId;
 
 /// One of them.
 #[derive(Debug)]
@@ -79,7 +79,7 @@ impl Engine {
                 Direction::Pull => (What::Get, &[][..], spans_of(&Layout::local(here, bytes), 0..bytes)),
             };
             let message = message_for(moving.region, what, &there, None, 0, data);
-            self.queue_call(moving.peer, Call::new(message, results, moving.flows.clone()));
+            self.queue_message(moving.peer, message, results, moving.flows.clone());
         }
     }
 }

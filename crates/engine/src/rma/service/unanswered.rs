@@ -3,7 +3,7 @@
 //! queued, and their calls return (docs/decisions/0217).
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use isthmus_shm::slot::Cause;
 use isthmus_transfer::{Direction, Span};
@@ -16,7 +16,7 @@ use crate::matching::queues::Pattern;
 use crate::memory::buffer::Buffer;
 use crate::ops::Stage;
 use crate::rma::execute::What;
-use crate::rma::scope::CompletedBy;
+use crate::rma::flow_id::{CompletedBy, FlowId};
 use crate::rma::target::Target;
 use crate::types::Peer;
 use crate::{Entered, Error, Result, counters, enter};
@@ -35,22 +35,8 @@ pub(crate) struct Call {
     flows: Vec<FlowId>,
 }
 
-/// Which [`Flow`](crate::rma::Flow), or which [`Scope`](crate::rma::Scope), an operation belongs to: its number.
-pub(in crate::rma) type FlowId = u32;
-/// Of operations within a node, which are waited for at once.
-pub(in crate::rma) const OF_NODE: FlowId = 0;
-
-/// A number that no flow and no scope has.
-pub(in crate::rma) fn new_number() -> FlowId {
-    static NEXT: AtomicU32 = AtomicU32::new(OF_NODE + 1);
-    match NEXT.fetch_add(1, Ordering::Relaxed) {
-        OF_NODE => NEXT.fetch_add(1, Ordering::Relaxed),
-        next => next,
-    }
-}
-
 impl Call {
-    pub(super) fn new(message: Vec<u8>, results: Vec<Span>, flows: Vec<FlowId>) -> Self {
+    fn new(message: Vec<u8>, results: Vec<Span>, flows: Vec<FlowId>) -> Self {
         Self {
             result_bytes: results.iter().map(|span| span.length as usize).sum(),
             only_gets: matches!(what_of(&message), Some((What::Get | What::Batch, _))),
@@ -243,9 +229,14 @@ impl Engine {
     }
 
     /// It goes when there is room.
-    pub(super) fn queue_call(&mut self, peer: u32, call: Call) {
+    fn queue_call(&mut self, peer: u32, call: Call) {
         self.queued.push_back((peer, call));
         self.count_unanswered();
+    }
+
+    /// The same, of a call whose results go to these places.
+    pub(super) fn queue_message(&mut self, peer: u32, message: Vec<u8>, results: Vec<Span>, flows: Vec<FlowId>) {
+        self.queue_call(peer, Call::new(message, results, flows));
     }
 
     /// Send a call whose answer is waited for by [`finish_calls`], which also tells if it could not be sent.
