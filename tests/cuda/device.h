@@ -47,7 +47,7 @@ static CUcontext contexts[MOST_DEVICES];
 /* What the calls under test are made with. */
 static CUcontext given;
 
-/* What is under way, for the report of a fault. */
+/* The call under way, for the report of a fault. */
 static char doing[256];
 /* What all calls of a table have in common. */
 static const char *with = "";
@@ -149,7 +149,7 @@ static enum kind resolved(enum kind kind) {
 
 static CUcontext context_of(enum kind kind) { return contexts[(rank + (kind == OTHER)) % devices]; }
 
-/* What is between these two runs with a context for memory of the kind. */
+/* Code between these two runs with a context for memory of the kind. */
 static CUcontext enter(enum kind kind) {
     CUcontext before = current_context();
     DRIVER(cu.set(context_of(kind)));

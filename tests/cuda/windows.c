@@ -36,7 +36,7 @@ static void open_epoch(void) {
     }
 }
 
-/* What was begun is there for the origin, and at the target where it is asked for. */
+/* Operations that were begun are complete at the origin, and at the target where that is asked for. */
 static void complete(void) {
     if (way == LOCK || way == LOCK_ALL) OK(MPI_Win_flush(next, win));
 }
@@ -80,7 +80,7 @@ OPERATION(swap, OK(MPI_Get_accumulate(b[0], n, MPI_INT, b[1], n, MPI_INT, next, 
 OPERATION(fetch_and_add, if (n > 0) OK(MPI_Fetch_and_op(b[0], b[1], MPI_INT, next, base, MPI_SUM, win)))
 OPERATION(fetch, if (n > 0) OK(MPI_Fetch_and_op(b[0], b[1], MPI_INT, next, base, MPI_NO_OP, win)))
 OPERATION(fetch_and_replace, if (n > 1) OK(MPI_Fetch_and_op(b[0], b[1], MPI_LONG, next, base, MPI_REPLACE, win)))
-/* What is compared with is read from the target, so that it is swapped. */
+/* The value to compare with is read from the target, so that the swap happens. */
 OPERATION(compare_and_swap, if (n > 1) {
     OK(MPI_Get(b[1] + 4, 1, MPI_INT, next, base, 1, MPI_INT, win));
     if (way == LOCK || way == LOCK_ALL) {

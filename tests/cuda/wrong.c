@@ -1,4 +1,4 @@
-/* What goes wrong with memory of devices, by the first word: the call fails with the driver's name for it, or goes another way; and after it
+/* Errors with memory of devices, by the first word: the call fails with the driver's name for it, or goes another way; and after it
  * messages arrive as before. Of the stand-in for the driver it needs `cuda_fail`. */
 #include "device.h"
 

@@ -1,5 +1,6 @@
 //! `test`: everything that must pass, one line per step, and one closing line that counts.
 
+mod cuda;
 mod kmod;
 mod network;
 mod outside;

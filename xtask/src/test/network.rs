@@ -4,7 +4,7 @@
 mod broken;
 mod checked;
 mod checksum;
-pub(super) mod cuda;
+mod cuda;
 mod everything;
 mod first_message;
 mod launching;

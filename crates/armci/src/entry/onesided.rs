@@ -5,11 +5,11 @@ use std::ffi::c_void;
 use super::{answer, done};
 use crate::accumulate::{self, Kind, Sum};
 use crate::error::{Result, argument};
-use crate::{form, nonblocking};
 use crate::rmw::{self, Operation};
 use crate::section::Section;
 use crate::transfer;
 use crate::vector::{End, Vector, vectors};
+use crate::{form, nonblocking};
 
 /// The arguments of a strided call.
 #[derive(Clone, Copy)]

@@ -89,9 +89,7 @@ impl Engine {
             return self.pull_from_device(op, peer, record, expected);
         }
         // What lies in a block is copied out of it: the block then changes hands, or goes back.
-        buffer.is_on_device()
-            && record.lines_into_block().is_none()
-            && self.ask_for_push(op, peer, record, expected)
+        buffer.is_on_device() && record.lines_into_block().is_none() && self.ask_for_push(op, peer, record, expected)
     }
 
     fn pull_from_device(&mut self, op: u32, peer: u32, record: ReadyToSend, expected: u64) -> bool {

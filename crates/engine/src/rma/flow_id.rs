@@ -43,7 +43,9 @@ pub(super) struct CompletedBy {
 impl CompletedBy {
     /// Both.
     pub fn numbers(self) -> Vec<FlowId> {
-        std::iter::once(self.flow).chain(self.scope.map(Scope::number)).collect()
+        std::iter::once(self.flow)
+            .chain(self.scope.map(Scope::number))
+            .collect()
     }
 }
 

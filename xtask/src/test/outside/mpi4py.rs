@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-use super::super::network::cuda::driver;
+use super::super::cuda::driver;
 use super::super::suite::Suite;
 use super::python::Environment;
 use super::{INSTALL, RUN, folder, mpiexec};
