@@ -80,7 +80,7 @@ struct allocation {
     enum kind kind;
     unsigned long long start, bytes, room;
     char *backing;
-    int fd, device, sync, others_fd_pid, others_fd;
+    int fd, device, sync, others_fd_pid, others_fd, opens;
     unsigned long long id, inode;
     struct context *context;
     struct allocation *next;
@@ -1266,7 +1266,11 @@ CUresult cuIpcOpenMemHandle(CUdeviceptr *pointer, CUipcMemHandle handle, unsigne
     CHECK(physical[device] == shared.device, CUDA_ERROR_INVALID_DEVICE);
     CHECK(device == context->device || peer, CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
     for (struct allocation *a = allocations; a; a = a->next)
-        CHECK(!(a->kind == OPENED && a->inode == shared.inode && a->others_fd_pid == shared.pid), CUDA_ERROR_ALREADY_MAPPED);
+        if (a->kind == OPENED && a->inode == shared.inode && a->others_fd_pid == shared.pid && a->context == context) {
+            a->opens++;
+            *pointer = a->start;
+            return leave(CUDA_SUCCESS);
+        }
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/fd/%d", shared.pid, shared.fd);
     int fd = open(path, O_RDWR | O_CLOEXEC);
@@ -1289,6 +1293,7 @@ CUresult cuIpcCloseMemHandle(CUdeviceptr pointer) {
     ENTER_IN_CONTEXT(cuIpcCloseMemHandle);
     struct allocation *a = allocation_of(pointer);
     CHECK(a && a->start == pointer && a->kind == OPENED, CUDA_ERROR_INVALID_VALUE);
+    if (a->opens-- > 0) return leave(CUDA_SUCCESS);
     for (struct stream *s = streams; s; s = s->next)
         if (s->is_alive) drain(s);
     drop(a);

@@ -24,7 +24,7 @@ pub struct Cuda {
 }
 
 impl Cuda {
-    /// What lies from `theirs` on in the peer.
+    /// Memory of a peer, from its address `theirs` on.
     pub fn of_peer(theirs: u64, mapped: Mapped) -> Self {
         Self {
             theirs,

@@ -96,7 +96,7 @@ fn runs(layout: &Layout<'_>) -> u64 {
     }
 }
 
-/// What is to be copied next.
+/// Blocks that are copied next.
 struct Batch {
     /// Offsets of pieces count from here.
     base: u64,

@@ -42,7 +42,7 @@ pub trait Transfer: Debug + Send + Sync {
     /// us until we tell it that we are done: they are written.
     unsafe fn push(&self, local: &Layout<'_>, remote: &Layout<'_>, range: Range<u64>) -> Result<(), Interrupted>;
 
-    /// What is known of the last failure beside its error.
+    /// An explanation of the last failure, beside its error.
     fn explanation(&self) -> Option<String> {
         None
     }

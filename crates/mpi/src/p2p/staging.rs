@@ -165,7 +165,7 @@ impl<D: Deref<Target = Datatype>> Elements<D> {
         // SAFETY: the caller's promise: the operation is pending, so that the user keeps the buffer.
         let packed = unsafe { device::pack(&self.datatype, self.buf, self.count, start as u64..end as u64, to) };
         if let Err(error) = packed {
-            // What was in the memory before is nobody's business.
+            // Bytes that were there before do not leave this process.
             // SAFETY: the caller's promise.
             unsafe { to.write_bytes(0, length) };
             let _ = self.failure.set(device::failed(&error));

@@ -37,7 +37,7 @@ fn kinds(list: &str) -> impl Iterator<Item = &str> {
     list.split(',').map(str::trim).filter(|kind| !kind.is_empty())
 }
 
-/// The supported kinds, as a list: those that are supported without a request, and the requested ones as they were spelled.
+/// The supported kinds, as a list: the permanent ones, and the requested ones as they were spelled.
 pub(crate) fn supported(asked: Option<&str>) -> String {
     list(asked, supports_devices())
 }
