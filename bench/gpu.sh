@@ -4,7 +4,7 @@
 # usage: gpu.sh [--check] [--programs DIR] [--intel VENV] [--openmpi PREFIX] [PREFIX]
 #
 # PREFIX is an installation of Isthmus (without it, that of the mpicc in PATH). --check only checks. --programs keeps the compiled programs in
-# DIR, and takes those that are there: for a machine without a compiler. --intel measures Intel MPI of a Python environment beside it
+# DIR, and takes programs that it has already: for a machine without a compiler. --intel measures Intel MPI of a Python environment beside it
 # (pip install impi-rt), with I_MPI_OFFLOAD=1; --openmpi an Open MPI with CUDA. Takes about a minute for each library.
 set -eu
 

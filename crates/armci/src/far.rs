@@ -209,7 +209,7 @@ impl Far {
         self.start(target, begin)
     }
 
-    /// Begin an operation, and end it in its blocking form. What is left of it goes on though this process calls nothing more.
+    /// Begin an operation, and end it in its blocking form. The rest of it goes on though this process calls nothing more.
     fn start(&self, target: &BlockTarget, begin: impl FnOnce(Option<Scope>) -> Result<()>) -> Result<()> {
         match form() {
             Form::Blocking => {

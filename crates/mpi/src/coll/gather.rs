@@ -14,8 +14,8 @@ use crate::datatype::Datatype;
 use crate::handle::Handle;
 
 forms! {
-    /// `MPI_Gather`: the root gets a block from each (of the other group, if there is one), by rank. What does not matter at
-    /// a rank is not looked at there.
+    /// `MPI_Gather`: the root gets a block from each (of the other group, if there is one), by rank. Arguments that do not matter at
+    /// a rank are not looked at there.
     ///
     /// # Safety
     /// `sendbuf` must be readable and, at the root, `recvbuf` writable where the elements lie.

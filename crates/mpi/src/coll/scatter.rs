@@ -14,8 +14,8 @@ use crate::datatype::Datatype;
 use crate::handle::Handle;
 
 forms! {
-    /// `MPI_Scatter`: each (of the other group, if there is one) gets its block from the root. What does not matter at a rank
-    /// is not looked at there.
+    /// `MPI_Scatter`: each (of the other group, if there is one) gets its block from the root. Arguments that do not matter at a rank
+    /// are not looked at there.
     ///
     /// # Safety
     /// `sendbuf` must be readable at the root, and `recvbuf` writable, where the elements lie.
