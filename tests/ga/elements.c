@@ -1,4 +1,5 @@
-// ranks: 1 2 3 4 7
+// ranks: 1 2 3 4
+// more ranks: 7
 // Operations on elements, whole arrays and patches, of every type and in both widths of indexes, against a copy at every process.
 #include "model.h"
 

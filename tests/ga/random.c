@@ -1,4 +1,5 @@
-// ranks: 1 2 3 4 5 6 7 8 9
+// ranks: 1 2 3 5 8
+// more ranks: 4 6 7 9
 // Random arrays of every type, distribution and margin; random sections put, got, added and scattered; against a copy at every process.
 #include <ga.h>
 #include <macdecls.h>

@@ -1,4 +1,5 @@
-// ranks: 2 3 4
+// ranks: 2 4
+// more ranks: 3
 /* Large receives that are posted and left alone, while their ranks compute, probe, post others with wildcards, and cancel:
    whoever copies the bytes, messages match in the order of MPI, every message arrives once, and what is cancelled is
    whole or not there at all. */

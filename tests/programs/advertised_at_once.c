@@ -1,4 +1,5 @@
-// ranks: 2 4
+// ranks: 4
+// more ranks: 2
 // mpiexec: --set peer_silence_us=0 --set eager_limit=65536
 /* As advertised.c, with receives claimed as soon as that can be, and questions taken back. */
 #include "away.h"

@@ -122,7 +122,10 @@ static int operand(const struct collective *one, int from, int i) { return eleme
 static void refill(struct collective *one, unsigned salt) {
     int all = one->size, me = one->rank, at_root = one->rank == one->root;
     one->salt = salt;
-    for (int i = 0; i < room(one) * 2; i++) one->send[i] = one->recv[i] = -1;
+    size_t bytes = sizeof(int) * (size_t)room(one) * 2;
+    /* Every element is -1. */
+    memset(one->send, 0xff, bytes);
+    memset(one->recv, 0xff, bytes);
     int *own = one->in_place ? one->recv : one->send;
     switch (one->kind) {
     case BARRIER: case KINDS: break;

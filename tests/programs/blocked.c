@@ -1,4 +1,5 @@
-// ranks: 2 4 9
+// ranks: 2 9
+// more ranks: 4
 /* Ranks that wait for seconds use almost no processor time, more of them than cores or not. */
 #include "check.h"
 

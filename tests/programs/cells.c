@@ -1,4 +1,5 @@
-// ranks: 2 4 8
+// ranks: 2 4
+// more ranks: 8
 /* Messages of the lengths that travel in cells, which are answered in: to and fro, in bursts both ways, in floods that are
    not answered, before their receives and cut short, probed for, scattered. What arrives is what was sent, whoever has
    the cells, and some are in use where messages are answered. */

@@ -1,4 +1,5 @@
-// ranks: 1 2 3 4 5 8 16
+// ranks: 1 2 3 5 8
+// more ranks: 4 16
 /* Every blocking collective against what a loop says, over roots, counts, in place and not. */
 #include "check.h"
 

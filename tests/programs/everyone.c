@@ -1,4 +1,5 @@
-// ranks: 3 20 40
+// ranks: 3 20
+// more ranks: 40
 /* Everybody to everybody at once, in sizes that take each path: one line, one record, a leased ring, several pieces,
  * rendezvous. With more ranks than rings that are polled, and more than can be leased, channels come and go. */
 #include "check.h"

@@ -1,4 +1,5 @@
-// ranks: 2 8
+// ranks: 8
+// more ranks: 2
 // mpiexec: --set eager_limit=131072
 /* Everybody floods rank 0 with messages that it does not receive: 100,000 short ones, then 10,000 announced ones. Rank 0's
  * memory stays within the budget for unmatched messages and what rings hold; its own traffic, whose answers come through the flooded rings,

@@ -1,5 +1,5 @@
-// ranks: 2 3
-// more ranks: 8 64
+// ranks: 2
+// more ranks: 3 8 64
 /* Ten thousand communicators live at once (of more than 8 ranks one thousand), some of them used until they have taken all that they
    ever will; what they took is given back with them, and taken again by the next ones. */
 #include "check.h"

@@ -1,4 +1,5 @@
-// ranks: 1 2 3 4 8
+// ranks: 1 2 3 4
+// more ranks: 8
 /* Non-blocking collectives: all of them, many at a time on several communicators, mixed with blocking ones. */
 #include "any_collective.h"
 

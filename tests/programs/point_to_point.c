@@ -1,4 +1,5 @@
-// ranks: 2 3 4 8
+// ranks: 2 3 4
+// more ranks: 8
 /* Every mode of sending, blocking and not, sizes from nothing to 4 MiB, each byte compared. */
 #include "check.h"
 

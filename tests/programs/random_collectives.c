@@ -1,5 +1,5 @@
-// ranks: 1 2 3 5 8
-// more ranks: 4 7 13 17
+// ranks: 1 2 3 5
+// more ranks: 4 7 8 13 17
 /* Random collectives against what every rank works out for itself: any collective in any form, on several communicators of
    every kind, with many under way at once, any root, in place or not, with layouts that differ between sender and receiver,
    every predefined operation on every type, operations of our own.

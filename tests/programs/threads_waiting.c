@@ -1,4 +1,5 @@
-// ranks: 1 2 4
+// ranks: 1 4
+// more ranks: 2
 /* Threads that wait for long: they use almost no processor time, do not keep others from their work, are woken by the
  * thread that completes their condition, and never by the bound of a sleep. */
 #include "counter.h"

@@ -97,7 +97,7 @@ const PARTS: &[Part] = &[
         solvers::run(suite, &around.prefix, around.full)
     }),
     installed("coarrays", |suite, around| coarrays::run(suite, &around.prefix)),
-    installed("kmod", |suite, around| kmod::run(suite, &around.prefix)),
+    installed("kmod", |suite, around| kmod::run(suite, &around.prefix, around.full)),
     installed("cmake", |suite, around| cmake::run(suite, &around.prefix)),
     Part {
         long: true,
@@ -212,6 +212,8 @@ fn loom(suite: &mut Suite, _: &Circumstances) {
     loom_tests
         .args(loom)
         .env("RUSTFLAGS", "--cfg loom")
+        .env("CARGO_PROFILE_RELEASE_LTO", "off")
+        .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")
         .env("CARGO_TARGET_DIR", target().join("loom"));
     suite.cargo_tests("lock-free parts under loom", &mut loom_tests, BUILD);
 }

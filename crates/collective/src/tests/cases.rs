@@ -224,7 +224,7 @@ pub(super) fn layout_of(size: usize) -> Option<Layout> {
 
 pub(super) fn for_all(counts: &[i64], f: impl Fn(&Case, usize, i64)) {
     for case in cases() {
-        for size in SIZES {
+        for &size in sizes() {
             for &count in counts {
                 f(&case, size, count);
             }

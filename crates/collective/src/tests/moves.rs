@@ -6,7 +6,7 @@ use super::*;
 fn bcast_reaches_everyone() {
     by_every_algorithm::<select::Bcast>(|| {
         on_every_machine(|| {
-            for size in SIZES {
+            for &size in sizes() {
                 for root in [0, size / 3, size - 1] {
                     for count in [0, 1, 1000] {
                         let results = on_ranks(size, |link| {
@@ -37,7 +37,7 @@ fn bcast_reaches_everyone() {
 #[test]
 fn gather_and_scatter_are_inverse() {
     by_every_algorithm::<select::Gatherv>(|| {
-        for size in SIZES {
+        for &size in sizes() {
             for root in [0, size - 1] {
                 for in_place in [false, true] {
                     let layout = uneven(size, 7);
@@ -88,7 +88,7 @@ fn gather_and_scatter_are_inverse() {
 #[test]
 fn allgather_gives_everyone_every_block() {
     by_every_algorithm::<select::Allgather>(|| {
-        for size in SIZES {
+        for &size in sizes() {
             for in_place in [false, true] {
                 for count in [0, 1, 200] {
                     for datatype in [doubled(), gapped()] {
@@ -142,7 +142,7 @@ fn allgather_gives_everyone_every_block() {
 #[test]
 fn alltoall_transposes() {
     by_every_algorithm::<select::Alltoallv>(|| {
-        for size in SIZES {
+        for &size in sizes() {
             for in_place in [false, true] {
                 // In place, both directions of a pair must be alike.
                 let count = |from: usize, to: usize| {
@@ -192,7 +192,7 @@ fn alltoall_transposes() {
 fn barriers_hold_everyone_back() {
     by_every_algorithm::<select::Barrier>(|| {
         use std::sync::atomic::{AtomicUsize, Ordering};
-        for size in SIZES {
+        for &size in sizes() {
             let arrived = AtomicUsize::new(0);
             on_ranks(size, |link| {
                 arrived.fetch_add(1, Ordering::SeqCst);

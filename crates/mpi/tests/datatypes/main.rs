@@ -51,12 +51,12 @@ fn random_datatypes_are_what_their_type_maps_say() {
     mpi::init().expect("a singleton needs nobody");
     let seed = std::env::var("ISTHMUS_SEED").map_or(1, |seed| seed.parse().expect("ISTHMUS_SEED is a number"));
     let times = if std::env::var_os("ISTHMUS_TEST_FULL").is_some() {
-        10
+        50
     } else {
         1
     };
     let config = ProptestConfig {
-        cases: 100_000 * times,
+        cases: 20_000 * times,
         max_global_rejects: u32::MAX,
         failure_persistence: None,
         rng_seed: RngSeed::Fixed(seed),

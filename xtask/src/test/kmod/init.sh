@@ -51,7 +51,7 @@ ended() {
 page() {
     paper=$1
     shift
-    if isthmus bench --paper "$paper" --launches 3 --programs /programs --html /tmp/page.html --summary /tmp/verdicts "$@" > /tmp/out 2>&1; then
+    if isthmus bench --paper "$paper" --launches "$launches" --programs /programs --html /tmp/page.html --summary /tmp/verdicts "$@" > /tmp/out 2>&1; then
         sed "s/^/KMOD page $paper /" /tmp/page.html
         grep '^| ' /tmp/verdicts | grep -v 'cannot be shown' | sed 's/^/KMOD table /'
         return 0
@@ -126,8 +126,14 @@ code=$?
 [ $code = 0 ] || cat /tmp/out
 grep -q 'not tried' /tmp/out && code=1
 run conformance [ $code = 0 ]
-run "page of nemesis" page nemesis --figures 6 --seconds 1
-run "page of limic" page limic --seconds 0.5
+# In the full test numbers that are worth a look; otherwise pages that have some.
+if grep -qw full /proc/cmdline; then
+    launches=3 long=1 short=0.5
+else
+    launches=1 long=0.1 short=0.05
+fi
+run "page of nemesis" page nemesis --figures 6 --seconds $long
+run "page of limic" page limic --seconds $short
 run "unload while open" held
 run "unload under a program" under
 run "no permission" closed

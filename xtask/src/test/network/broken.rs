@@ -288,7 +288,8 @@ fn returns(job: &Job<'_>) -> Result<()> {
 }
 
 fn cut(job: &Job<'_>, length: Duration) -> Result<()> {
-    let mut child = job.long_program()?;
+    // It stands still from the cut on, which comes at once.
+    let mut child = job.random_program(1000)?;
     job.nodes.link(2, false)?;
     std::thread::sleep(length);
     let was_cut = job.still_runs(&mut child);

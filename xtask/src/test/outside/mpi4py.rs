@@ -20,7 +20,7 @@ const SUITE: Duration = Duration::from_secs(1500);
 /// What the wheel is told by `MPI4PY_MPIABI` to use Open MPI's ABI.
 const OPEN_MPI: &str = "openmpi";
 
-/// All kinds. `full`: the whole suite, on 1 to 5 ranks, and its collectives on up to 9.
+/// All kinds. `full`: the whole suite, on 1 to 5 ranks, and its collectives on up to 9; and what is built from source.
 pub fn run(suite: &mut Suite, prefix: &Path, full: bool) {
     let wheel = Environment::new("mpi4py-wheel");
     let package = format!("mpi4py=={VERSION}");
@@ -54,7 +54,14 @@ pub fn run(suite: &mut Suite, prefix: &Path, full: bool) {
     if suite.step("mpi4py (wheel) loads libmpi.so.40 of ours", || {
         loads(open_mpi(2), &wheel)
     }) {
-        own_suite(suite, &open_mpi, &wheel, &sources, "wheel, Open MPI's ABI", full);
+        let kind = "wheel, Open MPI's ABI";
+        match full {
+            true => own_suite(suite, &open_mpi, &wheel, &sources, kind, full),
+            false => on_one_rank(suite, &open_mpi, &wheel, &sources, kind),
+        }
+    }
+    if !full {
+        return;
     }
     let built = Environment::new("mpi4py-source");
     if suite.step(&format!("mpi4py {VERSION} is built from source by our mpicc"), || {
@@ -187,13 +194,21 @@ fn run_suite(
     Ok(())
 }
 
-/// Between two nodes with two ranks on each; datatypes, which know nothing of ranks, in full only.
+/// Between two nodes with two ranks on each; in full all of it, else what sends bytes from buffers.
 pub fn on_nodes(suite: &mut Suite, full: bool, mpiexec: &dyn Fn(usize) -> Command) {
     let wheel = Environment::new("mpi4py-wheel");
-    let all_but: &[&str] = if full {
+    let which: &[&str] = if full {
         &["--no-numpy"]
     } else {
-        &["--no-numpy", "-e", "test_datatype"]
+        &[
+            "--no-numpy",
+            "-i",
+            "test_p2p_buf",
+            "-i",
+            "test_cco_buf",
+            "-i",
+            "test_rma",
+        ]
     };
     suite.step("mpi4py's own suite (wheel) on 2 nodes x 2", || {
         wheel.make()?;
@@ -202,7 +217,13 @@ pub fn on_nodes(suite: &mut Suite, full: bool, mpiexec: &dyn Fn(usize) -> Comman
         let mut run = mpiexec(2);
         // The last one counts.
         run.arg("--timeout").arg((SUITE - RUN).as_secs().to_string());
-        run_suite(run, 4, &wheel, &sources, all_but)
+        run_suite(run, 4, &wheel, &sources, which)
+    });
+}
+
+fn on_one_rank(suite: &mut Suite, start: Start<'_>, environment: &Environment, sources: &Path, kind: &str) {
+    suite.step(&format!("mpi4py's own suite ({kind}) on 1 rank"), || {
+        run_suite(start(1), 1, environment, sources, &["--no-numpy"])
     });
 }
 
@@ -210,9 +231,7 @@ fn own_suite(suite: &mut Suite, start: Start<'_>, environment: &Environment, sou
     let run = |ranks: usize, options: &[&str]| run_suite(start(ranks), ranks, environment, sources, options);
     if !full {
         // Datatypes are most of the time, and know nothing of ranks.
-        suite.step(&format!("mpi4py's own suite ({kind}) on 1 rank"), || {
-            run(1, &["--no-numpy"])
-        });
+        on_one_rank(suite, start, environment, sources, kind);
         suite.step(
             &format!("mpi4py's own suite ({kind}) on 3 ranks, but for datatypes"),
             || run(3, &["--no-numpy", "-e", "test_datatype"]),
