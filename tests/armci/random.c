@@ -103,7 +103,7 @@ int main(int argc, char **argv)
             if (below(2))
                 ARMCI_PutS(near + skew, near_stride, far, far_stride, count, levels, proc);
             else
-                ARMCI_NbPutS(near + skew, near_stride, far, far_stride, count, levels, proc, NULL);
+                ARMCI_NbPutS(near + skew, near_stride, far, far_stride, count, levels, proc, NULL), ARMCI_WaitProc(proc);
             copy(near + skew, near_stride, expected, far_stride, count, levels);
             break;
         case 2:

@@ -332,7 +332,7 @@ static void planes(void)
     if (me == 0) {
         ga_nbhdl_t handle;
         NGA_NbPut(a, alo, ahi, x, (int[]){1, K}, &handle);
-        CHECK(NGA_NbTest(&handle));
+        while (!NGA_NbTest(&handle)) {}
         NGA_Put(b, blo, bhi, y, (int[]){K, N});
     }
     GA_Sync();

@@ -271,9 +271,15 @@ enum What {
         #[command(flatten)]
         sizes: Sizes,
     },
-    /// Between two nodes, which are network namespaces of this machine (as root): half round trip, bandwidth, collectives, start, memory,
-    /// beside a bare loop on libfabric and on a TCP socket
-    Network(Sizes),
+    /// Between two nodes, which are network namespaces of this machine (as root): half round trip, bandwidth, one-sided operations,
+    /// collectives, start, memory, beside a bare loop on libfabric and on a TCP socket
+    Network {
+        /// These only
+        #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = network::PARTS)]
+        of: Vec<String>,
+        #[command(flatten)]
+        sizes: Sizes,
+    },
     /// Large messages by each mechanism, beside a bare loop of its system calls, and what is chosen, and tuned (ISTHMUS_TUNING=FILE)
     Mechanisms(Sizes),
     /// OpenSHMEM: puts, gets, atomics, signals, collectives and random updates, beside the CPU and MPI
@@ -326,7 +332,7 @@ impl What {
             What::Barrier => catalogue::barrier(),
             What::Rma(sizes) => return one_sided::experiments(&sizes.sizes),
             What::Io { of, sizes } => return files::experiments(of, &sizes.sizes),
-            What::Network(sizes) => return network::network(&sizes.sizes),
+            What::Network { of, sizes } => return network::network(of, &sizes.sizes),
             What::Mechanisms(sizes) => return mechanisms::mechanisms(&sizes.sizes),
             What::Shmem => return shmem::shmem(),
             What::Ga => return ga::ga(),

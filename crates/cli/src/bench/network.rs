@@ -1,7 +1,7 @@
 //! Between two nodes, which are network namespaces of this machine: what `isthmus bench network` measures.
 
 use super::catalogue::{against_peers, alone, by_ranks, by_size, cells, products};
-use super::experiment::{Experiment, Floor, Groups, ISTHMUS, Run, Value};
+use super::experiment::{Experiment, Floor, Groups, ISTHMUS, Rows, Run, Value};
 use super::quantity::Quantity;
 use super::size::Size;
 use super::target::{Demand, Target};
@@ -12,8 +12,31 @@ const NODES: u32 = 2;
 /// A bare loop on the provider that we use, and one on a TCP socket.
 const FLOORS: [&str; 2] = ["libfabric", "socket"];
 
-/// Half round trip, bandwidth, collectives, start, memory.
-pub fn network(sizes: &[Size]) -> Vec<Experiment> {
+/// The experiments, without what all their names begin with.
+pub const PARTS: [&str; 9] = [
+    "pingpong",
+    "bandwidth",
+    "idle",
+    "collectives",
+    "rma",
+    "rma-elements",
+    "launch",
+    "memory",
+    "memory-4",
+];
+
+/// Half round trip, bandwidth, one-sided operations, collectives, start, memory; all where `of` is empty.
+pub fn network(of: &[String], sizes: &[Size]) -> Vec<Experiment> {
+    let mut all = experiments(sizes);
+    let is_named = |name: &str| {
+        of.iter()
+            .any(|part| name.strip_prefix("network-") == Some(part.as_str()))
+    };
+    all.retain(|experiment| of.is_empty() || is_named(&experiment.name));
+    all
+}
+
+fn experiments(sizes: &[Size]) -> Vec<Experiment> {
     vec![
         Experiment {
             floor: Floor::Two(FLOORS, vec![]),
@@ -50,6 +73,8 @@ pub fn network(sizes: &[Size]) -> Vec<Experiment> {
             run(4, cells(sizes, "8,4K")),
         ),
         collectives(sizes),
+        transfers(sizes),
+        elements(),
         Experiment {
             nodes: NODES,
             runs: vec![alone(4, &[])],
@@ -104,6 +129,49 @@ fn collectives(sizes: &[Size]) -> Experiment {
             "collectives on 2 nodes x 2 ranks",
             "collectives",
             run(4, products(&kinds, &cells(sizes, "8,4K,64K"))),
+        )
+    }
+}
+
+/// By size, with the flush that completes each.
+fn transfers(sizes: &[Size]) -> Experiment {
+    let kinds = ["put-allocate", "get-allocate", "acc-allocate"].map(str::to_owned);
+    Experiment {
+        groups: Groups {
+            heading: "kind",
+            field: "kind",
+            names: kinds.to_vec(),
+        },
+        targets: vec![Target::all(against_peers(1.0, 1.0))],
+        ..on_nodes(
+            "network-rma",
+            "MPI_Put, MPI_Get and MPI_Accumulate and their flush between two nodes",
+            "rma",
+            run(2, products(&kinds, &cells(sizes, "8,4K,64K,256K,1M,4M"))),
+        )
+    }
+}
+
+/// On an element, of one rank.
+fn elements() -> Experiment {
+    let kinds = ["accumulate", "fetch", "compare"].map(str::to_owned);
+    Experiment {
+        groups: Groups {
+            heading: "kind",
+            field: "kind",
+            names: kinds.to_vec(),
+        },
+        rows: Rows {
+            heading: "origins",
+            field: "origins",
+            label: |origins| origins.to_string(),
+        },
+        targets: vec![Target::all(against_peers(1.0, 1.0))],
+        ..on_nodes(
+            "network-rma-elements",
+            "MPI_Accumulate, MPI_Fetch_and_op and MPI_Compare_and_swap of 8 bytes and their flush between two nodes",
+            "rma",
+            run(2, products(&kinds, &["1".to_owned()])),
         )
     }
 }
