@@ -50,10 +50,9 @@ impl Npb {
     /// # Errors
     /// The folder has no NPB-MPI, or cannot be copied; `bench/npb.c` cannot be compiled.
     pub fn open(source: &Path, directory: &Path, prefix: &Prefix) -> Result<Self> {
-        let has = |part: &str| source.join(part).is_file();
         ensure!(
-            has("sys/setparams.c") && has("common/print_results.f") && has("FT/Makefile"),
-            "--npb {}: it has no sys/setparams.c, common/print_results.f and FT/Makefile; name the folder NPB3.4-MPI of the NAS parallel benchmarks",
+            is_npb(source),
+            "--npb {}: it has no sys/setparams.c, common/print_results.f or .f90, and FT/Makefile; name the folder NPB3.4-MPI of the NAS parallel benchmarks",
             source.display()
         );
         let copy = directory.join("npb");
@@ -151,6 +150,13 @@ impl Npb {
     }
 }
 
+/// Does this folder hold NPB-MPI? Its sources end in `.f` up to version 3.4, and in `.f90` from 3.4.1 on.
+fn is_npb(folder: &Path) -> bool {
+    let has = |part: &str| folder.join(part).is_file();
+    let prints = ["common/print_results.f", "common/print_results.f90"];
+    has("sys/setparams.c") && prints.iter().any(|part| has(part)) && has("FT/Makefile")
+}
+
 /// config/make.def, for both versions.
 fn settings(prefix: &Prefix, start: &Path, flags: &str) -> String {
     let (mpifort, mpicc) = (prefix.command("mpifort"), prefix.command("mpicc"));
@@ -182,6 +188,29 @@ mod tests {
 
     const SAID: &str = " FT Benchmark Completed\n Time in seconds =                     4.25\n Verification    =               SUCCESSFUL\n\
                         isthmus: counter     all  rank 0\nisthmus: cma_bytes   300     150\nisthmus: sleeps       3     3\n";
+
+    #[test]
+    fn folders_of_both_forms_are_taken() -> Result<()> {
+        let folder = std::env::temp_dir().join(format!("isthmus-npb-{}", std::process::id()));
+        let make = |part: &str| -> Result<()> {
+            let file = folder.join(part);
+            fs::create_dir_all(file.parent().context("a file has a folder")?)?;
+            Ok(fs::write(file, "")?)
+        };
+        make("sys/setparams.c")?;
+        make("FT/Makefile")?;
+        let without = is_npb(&folder);
+        make("common/print_results.f90")?;
+        let newer = is_npb(&folder);
+        fs::rename(
+            folder.join("common/print_results.f90"),
+            folder.join("common/print_results.f"),
+        )?;
+        let older = is_npb(&folder);
+        fs::remove_dir_all(&folder)?;
+        assert_eq!([without, newer, older], [false, true, true]);
+        Ok(())
+    }
 
     #[test]
     fn a_kernel_that_is_right_is_a_result() -> Result<()> {
