@@ -12,6 +12,8 @@ from mpi4py import MPI
 
 CUDA_DEVICE = 2  # kDLCUDA
 FLOAT = 2  # kDLFloat
+# A capsule keeps the address of its name.
+CAPSULE = ctypes.create_string_buffer(b"dltensor")
 driver = ctypes.CDLL("libcuda.so.1")
 
 
@@ -74,8 +76,8 @@ class Packed(Memory):
         self.tensor = Tensor(self.address, CUDA_DEVICE, 0, 1, FLOAT, 64, 1, self.shape, None, 0, None, None)
         new = ctypes.pythonapi.PyCapsule_New
         new.restype = ctypes.py_object
-        new.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-        return new(ctypes.addressof(self.tensor), b"dltensor", None)
+        new.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
+        return new(ctypes.addressof(self.tensor), ctypes.addressof(CAPSULE), None)
 
 
 def expect(found, wanted, what):
