@@ -71,7 +71,7 @@ class Packed(Memory):
     def __dlpack_device__(self):
         return CUDA_DEVICE, 0
 
-    def __dlpack__(self, **_):
+    def __dlpack__(self, stream=None):
         self.shape = (ctypes.c_int64 * 1)(self.count)
         self.tensor = Tensor(self.address, CUDA_DEVICE, 0, 1, FLOAT, 64, 1, self.shape, None, 0, None, None)
         new = ctypes.pythonapi.PyCapsule_New
