@@ -182,11 +182,10 @@ fn supported() -> Result<()> {
 }
 
 /// Libraries that take host memory only, by a call of each.
-const REFUSED: [&str; 11] = [
+const REFUSED: [&str; 10] = [
     "shmem_putmem",
     "shmem_long_get",
     "shmem_long_iput",
-    "shmem_long_sum_reduce",
     "ARMCI_Put",
     "ARMCI_Get",
     "ARMCI_Acc",

@@ -15,7 +15,6 @@ static void with_shmem(const char *what) {
     if (strcmp(what, "shmem_putmem") == 0) shmem_putmem(object, device, BYTES, 0);
     if (strcmp(what, "shmem_long_get") == 0) shmem_long_get((long *)device, object, 4, 0);
     if (strcmp(what, "shmem_long_iput") == 0) shmem_long_iput(object, (long *)device, 1, 2, 4, 0);
-    if (strcmp(what, "shmem_long_sum_reduce") == 0) shmem_long_sum_reduce(SHMEM_TEAM_WORLD, object, (long *)device, 2);
 }
 
 static void with_armci(const char *what) {

@@ -12,6 +12,8 @@ from mpi4py import MPI
 
 CUDA_DEVICE = 2  # kDLCUDA
 FLOAT = 2  # kDLFloat
+# A capsule keeps the address of its name.
+CAPSULE = ctypes.create_string_buffer(b"dltensor")
 driver = ctypes.CDLL("libcuda.so.1")
 
 
@@ -69,13 +71,13 @@ class Packed(Memory):
     def __dlpack_device__(self):
         return CUDA_DEVICE, 0
 
-    def __dlpack__(self, **_):
+    def __dlpack__(self, stream=None):
         self.shape = (ctypes.c_int64 * 1)(self.count)
         self.tensor = Tensor(self.address, CUDA_DEVICE, 0, 1, FLOAT, 64, 1, self.shape, None, 0, None, None)
         new = ctypes.pythonapi.PyCapsule_New
         new.restype = ctypes.py_object
-        new.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-        return new(ctypes.addressof(self.tensor), b"dltensor", None)
+        new.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
+        return new(ctypes.addressof(self.tensor), ctypes.addressof(CAPSULE), None)
 
 
 def expect(found, wanted, what):
