@@ -2,7 +2,7 @@
 //! is told in words, and no rank hangs.
 
 use anyhow::{Result, ensure};
-use isthmus_tests::{Run, compile, compile_in, scratch};
+use isthmus_tests::{Run, compile};
 
 #[test]
 fn a_constant_of_another_abi_is_told_as_that_and_aborts() -> Result<()> {

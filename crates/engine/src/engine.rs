@@ -16,7 +16,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use isthmus_shm::occupancy::{self, Cpus, Turn};
+use isthmus_shm::occupancy::{self, Turn};
 use isthmus_shm::slot::Cause;
 use isthmus_shm::{Offset, Segment, Slot, doorbell};
 
@@ -271,11 +271,10 @@ impl Engine {
         with.filter(|peer| !self.channels.is_remote(*peer))
     }
 
-    /// Where ranks take turns: have those who will probably be heard next got a CPU, as far as they know themselves? Not asked where some
-    /// have one to themselves: those have theirs always, and wait for the ones that share (docs/decisions/0020).
+    /// Where ranks take turns: have those who will probably be heard next got a CPU, as far as they know themselves
+    /// (docs/decisions/0020)?
     pub fn turn_of_awaited(&self) -> Turn {
-        let few_looks = || (occupancy::sharing() == Cpus::PartlyShared) && Rule::FewLooks.holds();
-        if self.awaited.peers().is_empty() || !Rule::AtWork.holds() || few_looks() {
+        if self.awaited.peers().is_empty() || !Rule::AtWork.holds() {
             return Turn::Unknown;
         }
         let at_work = |peer: &u32| self.segment.slot(*peer).is_at_work();

@@ -34,7 +34,6 @@ rules! {
     Blocks = "blocks", "Where ranks share CPUs, messages of 32 KiB and more that go at once lie in blocks that change hands (0007).";
     Floods = "floods", "What all ranks take in a collective is stored past the caches if it is as much as they hold (0007).";
     Lent = "lent", "Collectives read blocks where their owners have them, where single copies pay (0028), or together exceed the caches (0028).";
-    FewLooks = "few_looks", "With at most three ranks to two CPUs, a waiting rank yields after few polls (0020).";
 }
 
 /// Not read yet.

@@ -9,13 +9,12 @@ use super::paper::mechanisms::by_variant;
 use super::quantity::Quantity;
 
 /// Those that do nothing where each rank has a CPU.
-const SHARED: [Rule; 6] = [
+const SHARED: [Rule; 5] = [
     Rule::AtWork,
     Rule::SharedStaging,
     Rule::RepMovsb,
     Rule::LongEager,
     Rule::Floods,
-    Rule::FewLooks,
 ];
 /// Those that do something only there.
 const OWN: [Rule; 2] = [Rule::Learning, Rule::Lent];

@@ -4,7 +4,7 @@
 //! With a CPU for every rank a message is a fraction of a microsecond away, so spinning pays, and a rank leaves a CPU that another rank is on
 //! ([`crate::progress::placement`]); with more ranks than CPUs
 //! the peer may need *our* CPU to make progress, so it is given away after a few looks: after one if a rank that is awaited shows
-//! that it has none, after many if all have one, unless half of the CPUs are not shared. See [`isthmus_shm::backoff`].
+//! that it has none, after many if all have one. See [`isthmus_shm::backoff`].
 //!
 //! Here stands how a thread waits that is the only one inside MPI; how several do, in [`crate::progress::waiters`].
 
