@@ -127,7 +127,7 @@ const WRONG: [(&str, &[&str], bool); 14] = [
     ("handles", &[], true),
     ("mappings", &[], true),
     ("registration", &[], true),
-    ("pinned", &["CUDA_ERROR_OUT_OF_MEMORY"], false),
+    ("pinned", &[], true),
     ("kernels", &[], true),
     ("words", &[], true),
     ("rows", &[], true),
