@@ -41,8 +41,8 @@ forms! {
             sendbuf
         };
         arguments::distinct(sendbuf, recvbuf, count > 0)?;
-        let input = arguments::buffer(&call, "sendbuf", input, count, datatype)?.address;
-        let output = arguments::buffer(&call, "recvbuf", recvbuf, count, datatype)?.address;
+        let input = arguments::address(&call, "sendbuf", input, count, datatype)?;
+        let output = arguments::address(&call, "recvbuf", recvbuf, count, datatype)?;
         call.compare(|terms| {
             let contributed = operand.elements(input, count);
             let result = operand.elements(output, count);

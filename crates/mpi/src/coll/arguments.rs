@@ -51,6 +51,26 @@ pub(super) fn buffer<'a>(
     blocks_in_a_row(call, name, buffer, count, 1, datatype)
 }
 
+/// Where `count` elements of a reduction lie, or what stands for them: as [`buffer`].
+#[inline(always)] // Without devices what is answered is known before the call.
+pub(super) fn address(
+    call: &impl Form,
+    name: &str,
+    at: *const c_void,
+    count: i64,
+    datatype: &Datatype,
+) -> Result<*mut u8> {
+    if isthmus_mem::is_watched() {
+        return buffer(call, name, at, count, datatype).map(|elements| elements.address);
+    }
+    check(name, at, count, datatype)?;
+    Ok(at.cast_mut().cast())
+}
+
+fn check(name: &str, at: *const c_void, count: i64, datatype: &Datatype) -> Result<()> {
+    check_buffer(name, at, count, datatype).map(drop)
+}
+
 /// How many ranks have a block each: those of the other group, if there is one.
 pub(super) fn peers(call: &impl Form) -> usize {
     match call.link().remote_size() {
