@@ -169,7 +169,7 @@ static void still(struct Gets *gets)
 
 int main(int argc, char **argv)
 {
-    int is_still = argc > 1;
+    int is_still = argc > 1 && strcmp(argv[1], "still") == 0;
     MPI_Init(&argc, &argv);
     ARMCI_Init();
     MPI_Comm_rank(MPI_COMM_WORLD, &me);

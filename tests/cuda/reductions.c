@@ -4,7 +4,8 @@
 
 #include "../programs/reference_operations.h"
 
-enum { MOST_RANKS = 8, MOST_COUNT = 6000 };
+/* From 256 KiB on an all-reduce of devices' memory is combined there. */
+enum { MOST_RANKS = 8, MOST_COUNT = 40000, ON_DEVICES = 256 << 10 };
 
 static MPI_Datatype map_type;
 static MPI_Op own_operations[2];
@@ -48,6 +49,13 @@ static void expect(const struct element *element, enum operation operation, int 
     }
 }
 
+/* Kernels that this process has launched; 0: the driver does not count. */
+static long kernels(void) {
+    long (*calls)(const char *);
+    *(void **)&calls = dlsym(driver, "cuda_calls");
+    return calls ? calls("cuLaunchKernel") : 0;
+}
+
 static void compare(const struct element *element, enum operation operation, int extent, const unsigned char *expected, int from, int count) {
     for (int i = 0; i < count; i++)
         CHECK(same(element, operation, found + i * extent, expected + (from + i) * extent), "element %d, %s", i, doing);
@@ -71,6 +79,7 @@ static void try_one(const struct element *element, MPI_Datatype type, enum opera
                      kind_names[from], kind_names[to]);
             store(from, in, values[rank], bytes);
             store(to, out, way == IN_PLACE ? values[rank] : values[(rank + 1) % size], bytes);
+            long before = kernels();
             switch (way) {
             case ALLREDUCE: OK(MPI_Allreduce(in, out, count, type, op, MPI_COMM_WORLD)); break;
             case IN_PLACE: OK(MPI_Allreduce(MPI_IN_PLACE, out, count, type, op, MPI_COMM_WORLD)); break;
@@ -83,6 +92,8 @@ static void try_one(const struct element *element, MPI_Datatype type, enum opera
             case SCATTERED: OK(MPI_Reduce_scatter_block(in, out, block, type, op, MPI_COMM_WORLD)); break;
             default: OK(MPI_Reduce_local(in, out, count, type, op));
             }
+            if ((way == ALLREDUCE || way == IN_PLACE) && operation < ADD && from == DEVICE && to == DEVICE && bytes >= ON_DEVICES && size > 1)
+                CHECK(kernels() > before, "not by kernels, %s", doing);
             load(to, found, out, bytes);
             const unsigned char *expected = way == LOCAL ? of_two : way == SCAN ? so_far : total;
             if (way == SCATTERED)
@@ -113,8 +124,12 @@ static void run(void) {
         /* Long ones of the types that programs use. */
         if (type == MPI_DOUBLE || type == MPI_INT || type == MPI_FLOAT || e == MAP)
             for (int operation = 0; operation < OPERATIONS; operation++)
-                if (is_defined((enum operation)operation, element)) try_one(element, type, (enum operation)operation, (int)extent, MOST_COUNT - 1, 2);
+                if (is_defined((enum operation)operation, element)) try_one(element, type, (enum operation)operation, (int)extent, 5999, 2);
     }
+    for (int e = 0; e < ELEMENTS_COUNT; e++)
+        if (e != MAP && ELEMENTS[e].type == MPI_DOUBLE)
+            for (int operation = 0; operation < ADD; operation++)
+                if (is_defined((enum operation)operation, &ELEMENTS[e])) try_one(&ELEMENTS[e], MPI_DOUBLE, (enum operation)operation, 8, MOST_COUNT - 1, 3);
     OK(MPI_Op_free(&own_operations[0]));
     OK(MPI_Op_free(&own_operations[1]));
     OK(MPI_Type_free(&map_type));

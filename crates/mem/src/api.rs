@@ -34,7 +34,6 @@ pub mod code {
     pub const NOT_FOUND: Code = 500;
     pub const NOT_READY: Code = 600;
     pub const CONTEXT_IS_DESTROYED: Code = 709;
-    pub const HOST_MEMORY_ALREADY_REGISTERED: Code = 712;
     pub const NOT_SUPPORTED: Code = 801;
 }
 
@@ -164,8 +163,6 @@ table! {
     free = c"cuMemFree_v2": (pointer: Address);
     allocate_host = c"cuMemHostAlloc": (pointer: *mut *mut c_void, bytes: usize, flags: c_uint);
     free_host = c"cuMemFreeHost": (pointer: *mut c_void);
-    register_host = c"cuMemHostRegister_v2": (pointer: *mut c_void, bytes: usize, flags: c_uint);
-    unregister_host = c"cuMemHostUnregister": (pointer: *mut c_void);
     copy = c"cuMemcpyAsync": (to: Address, from: Address, bytes: usize, stream: Object);
     copy_2d = c"cuMemcpy2DAsync_v2": (copy: *const Copy2D, stream: Object);
     stream_create = c"cuStreamCreate": (stream: *mut Object, flags: c_uint);

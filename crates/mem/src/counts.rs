@@ -51,8 +51,6 @@ counts! {
     opens,
     /// Mappings of these closed again.
     closes,
-    /// Bytes of host memory registered with the driver.
-    registered_bytes,
     /// Calls of the driver that failed.
     failures,
 }

@@ -2,7 +2,7 @@
 //!
 //! A buffer that a program hands over may lie in host memory, or in memory of a CUDA device, which the processor cannot read. Everything
 //! above asks here: what kind an address is of ([`kind_of`]), to copy ([`copy`], [`copy_rows`]), to combine by kernels ([`combine`]), to let
-//! another process reach device memory ([`export`], [`open`]). The driver's library is opened at run time, and only if the process has
+//! another process reach device memory ([`export`], [`map`]). The driver's library is opened at run time, and only if the process has
 //! loaded it itself: a program without CUDA pays one predictable branch ([`is_watched`]) and loads nothing.
 //!
 //! All calls may be made by any thread, with any current context or none; the program's current context is left as it is. They block until
@@ -35,7 +35,7 @@ pub use counts::{Counts, counts};
 pub use error::{Error, Result};
 pub use ipc::Mapped;
 pub use isthmus_os::device::{has_driver, is_watched, watch};
-pub use ranges::{host_range, no_host_range};
+pub use ranges::host_range;
 pub use scratch::Scratch;
 pub use survey::{Facts, Survey, survey};
 
@@ -165,15 +165,6 @@ pub fn map(peer: u64, export: &Export) -> Option<Mapped> {
     ipc::map(peer, export)
 }
 
-/// As [`map`], for a caller that uses the memory before this process maps that of [`MAPPINGS`] others, and before it maps another of `peer`:
-/// where the bytes begin.
-pub fn open(peer: u64, export: &Export) -> Option<*mut u8> {
-    ipc::map(peer, export).map(|mapped| mapped.start())
-}
-
-/// Mappings that are kept.
-pub const MAPPINGS: usize = ipc::MOST;
-
 /// Close all mappings of `peer`.
 pub fn forget(peer: u64) {
     ipc::forget(peer);
@@ -283,15 +274,4 @@ pub unsafe fn combine(
 ) -> Result<()> {
     // SAFETY: the caller's promise.
     unsafe { combine::combine(op, number, device, result, left, right, count) }
-}
-
-/// Tell the driver of host memory that copies will use often (the job's segment): they need no intermediate copy then. A second call for
-/// the same memory does nothing, and neither does one before this process uses a device. Errors are counted, not told: copies work without.
-pub fn register(start: *mut u8, bytes: usize) {
-    scratch::register(start, bytes);
-}
-
-/// Before memory that is registered from `start` on is unmapped.
-pub fn unregister(start: *mut u8) {
-    scratch::unregister(start);
 }

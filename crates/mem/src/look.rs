@@ -57,12 +57,6 @@ pub fn kind_of(address: usize) -> Result<Kind> {
 
 /// Look at `address`.
 pub fn look(api: &Api, address: usize) -> Result<Seen> {
-    if ranges::is_pinned(address) {
-        return Ok(Seen {
-            pinned: true,
-            ..Seen::HOST
-        });
-    }
     if ranges::is_surely_host(address) || ranges::is_still_pageable(address) {
         return Ok(Seen::HOST);
     }

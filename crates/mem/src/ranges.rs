@@ -76,28 +76,13 @@ impl Ranges {
 }
 
 static HOST: Ranges = Ranges::new();
-static PINNED: Ranges = Ranges::new();
 
-/// From now on, `bytes` bytes from `start` on are host memory without a question, until [`no_host_range`]: segments of the job. They must
-/// stay mapped until then. A call that finds no room for it does nothing.
+/// From now on, `bytes` bytes from `start` on are host memory without a question: segments of the job. They must
+/// stay mapped. A call that finds no room for it does nothing.
 pub fn host_range(start: *const u8, bytes: usize) {
     let start = start.addr();
     HOST.remove(start);
     HOST.add(&(start..start + bytes));
-}
-
-/// The range that [`host_range`] has been told with this start is to be asked about again.
-pub fn no_host_range(start: *const u8) {
-    HOST.remove(start.addr());
-}
-
-/// The range is registered with the driver: copies from and to it need no intermediate copy. False if there is no room.
-pub fn add_pinned(range: &Range<usize>) -> bool {
-    PINNED.add(range)
-}
-
-pub fn remove_pinned(start: usize) -> Option<Range<usize>> {
-    PINNED.remove(start)
 }
 
 /// Addresses that the driver has called host memory, by their upper bits, each at one place; the lowest bit: it was pinned.
@@ -125,11 +110,6 @@ pub fn is_still_host(address: usize) -> bool {
 /// The same, of memory that was not pinned.
 pub fn is_still_pageable(address: usize) -> bool {
     is_still_host(address) && known(address).load(Ordering::Relaxed) & 1 == 0
-}
-
-/// Is it registered, as far as this is known without the driver?
-pub fn is_pinned(address: usize) -> bool {
-    PINNED.contain(address)
 }
 
 /// Parts of every process.
@@ -215,7 +195,7 @@ mod tests {
         host_range(start, 4096);
         assert!(is_surely_host(start.addr()) && is_surely_host(start.addr() + 4095));
         assert!(!is_surely_host(start.addr() + 4096));
-        no_host_range(start);
+        HOST.remove(start.addr());
         assert!(!is_surely_host(start.addr()));
     }
 }

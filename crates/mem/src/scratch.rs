@@ -1,17 +1,16 @@
-//! Memory for intermediate results, and host memory that is registered.
+//! Memory for intermediate results.
 
 use std::alloc::Layout;
 use std::collections::HashMap;
 use std::ptr::null_mut;
-use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 
+use crate::Device;
 use crate::api::{Address, Api, Object, code, flag};
 use crate::counts::{COUNTS, count};
 use crate::error::{Error, Result};
 use crate::look::watched_driver;
 use crate::place::{self, Current, Place};
-use crate::{Device, ranges};
 
 /// The smallest size, in bytes.
 const SMALLEST: usize = 4 << 10;
@@ -216,43 +215,5 @@ impl Drop for Scratch {
             own.free();
             std::mem::forget(own);
         }
-    }
-}
-
-/// See [`crate::register`].
-pub fn register(start: *mut u8, bytes: usize) {
-    let range = start.addr()..start.addr() + bytes;
-    if bytes == 0 || ranges::is_pinned(range.start) && ranges::is_pinned(range.end - 1) {
-        return;
-    }
-    let Some(api) = watched_driver() else { return };
-    let Ok(context) = place::any_context(api) else { return };
-    let Ok(_current) = Current::enter(api, context) else {
-        return;
-    };
-    // SAFETY: the driver pins what is mapped there, and refuses what is not.
-    let answer = unsafe { (api.register_host)(start.cast(), bytes, flag::HOST_PORTABLE | flag::HOST_DEVICE_MAP) };
-    match answer {
-        code::SUCCESS if ranges::add_pinned(&range) => {
-            COUNTS.registered_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
-        }
-        code::SUCCESS | code::HOST_MEMORY_ALREADY_REGISTERED => {}
-        _ => {
-            COUNTS.failures.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-}
-
-/// See [`crate::unregister`].
-pub fn unregister(start: *mut u8) {
-    if ranges::remove_pinned(start.addr()).is_none() {
-        return;
-    }
-    if let Some(api) = watched_driver()
-        && let Ok(context) = place::any_context(api)
-        && let Ok(_current) = Current::enter(api, context)
-    {
-        // SAFETY: registered by `register`.
-        unsafe { (api.unregister_host)(start.cast()) };
     }
 }

@@ -231,18 +231,25 @@ impl Datatype {
     }
 
     /// Refuse a buffer whose data would lie in the first page of memory, where nothing can be (a null pointer,
-    /// `MPI_IN_PLACE` where it means nothing), or in memory of a device that has been freed; the kind of its memory, which is that of its
-    /// first byte. `MPI_BOTTOM` with absolute displacements passes.
+    /// `MPI_IN_PLACE` where it means nothing). `MPI_BOTTOM` with absolute displacements passes.
+    #[inline]
+    pub(crate) fn check_address(&self, argument: &str, buffer: *const c_void, count: i64) -> Result<()> {
+        let start = buffer.addr().wrapping_add(self.true_lb() as usize);
+        if start >= FIRST_ADDRESS || count == 0 || self.size() == 0 {
+            return Ok(());
+        }
+        Err(self.no_address(argument, buffer, count))
+    }
+
+    /// As [`Self::check_address`]; refuses memory of a device that has been freed, too. The kind of the buffer's memory, which is that of its
+    /// first byte.
     #[inline]
     pub(crate) fn check_buffer(&self, argument: &str, buffer: *const c_void, count: i64) -> Result<isthmus_mem::Kind> {
-        let start = buffer.addr().wrapping_add(self.true_lb() as usize);
-        if start >= FIRST_ADDRESS && !isthmus_mem::is_watched() || count == 0 || self.size() == 0 {
+        self.check_address(argument, buffer, count)?;
+        if count == 0 || self.size() == 0 {
             return Ok(isthmus_mem::Kind::Host);
         }
-        if start < FIRST_ADDRESS {
-            return Err(self.no_address(argument, buffer, count));
-        }
-        device::kind_of(argument, std::ptr::without_provenance(start))
+        device::kind_of(argument, buffer.cast::<u8>().wrapping_offset(self.true_lb() as isize))
     }
 
     #[cold]

@@ -22,7 +22,7 @@ use crate::limits::{LARGEST_RING, ONE_RECORD, SMALL_RING};
 use crate::membership::failed_calls;
 use crate::memory::arena::Arena;
 use crate::memory::buffer::Buffer;
-use crate::types::ContextId;
+use crate::types::{ContextId, Posting};
 
 pub use leases::Leases;
 pub use queue::{Answer, Queued};
@@ -34,6 +34,22 @@ pub struct Message {
     pub envelope: Envelope,
     pub buffer: Buffer,
     pub length: usize,
+}
+
+impl Message {
+    /// One that is posted so.
+    #[inline]
+    pub fn of(posting: Posting, buffer: Buffer, length: usize) -> Self {
+        Self {
+            context: posting.context,
+            envelope: Envelope {
+                tag: posting.tag,
+                source: posting.source,
+            },
+            buffer,
+            length,
+        }
+    }
 }
 
 /// The ring to one peer and what waits for room in it.

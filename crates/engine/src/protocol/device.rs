@@ -10,7 +10,7 @@ use isthmus_transfer::copy::Copying;
 
 use crate::Result;
 use crate::channel::outbound::{Answer, Message};
-use crate::channel::record::{Envelope, Help, ReadyToSend};
+use crate::channel::record::{Help, ReadyToSend};
 use crate::counters;
 use crate::data_path::DataPath;
 use crate::engine::Engine;
@@ -49,15 +49,7 @@ impl Engine {
         };
         // A channel to it must be there.
         self.outbound(to)?;
-        let message = Message {
-            context: posting.context,
-            envelope: Envelope {
-                tag: posting.tag,
-                source: posting.source,
-            },
-            buffer,
-            length,
-        };
+        let message = Message::of(posting, buffer, length);
         self.announce_with(to, message, None, Some(export)).map(Some)
     }
 
@@ -88,7 +80,7 @@ impl Engine {
         if record.flags & ReadyToSend::ON_DEVICE != 0 {
             return self.pull_from_device(op, peer, record, expected);
         }
-        // What lies in a block is copied out of it: the block then changes hands, or goes back.
+        // The receiver copies a message out of its block, which then changes hands, or goes back.
         buffer.is_on_device() && record.lines_into_block().is_none() && self.ask_for_push(op, peer, record, expected)
     }
 
@@ -116,11 +108,8 @@ impl Engine {
             }
         };
         if copied {
-            counters::DEVICE_COPIES.add(1);
-            counters::DEVICE_BYTES.add(expected);
-            self.ops[op].sample = None;
-            self.ops[op].began = None;
-            self.ops[op].path = DataPath::Ring(Copying::Vector);
+            count(expected);
+            self.learn_nothing(op);
             self.fetched(op, peer, record, 0..0);
         }
         copied
@@ -153,13 +142,18 @@ impl Engine {
             chunk: expected,
         };
         self.answer(peer, Answer::Help(help));
-        self.ops[op].sample = None;
-        self.ops[op].began = None;
-        let path = DataPath::Ring(Copying::Vector);
-        self.ops[op].path = path;
+        let path = self.learn_nothing(op);
         let pull = Pull::by_sender(path, op, peer, record, expected);
         self.transfers.pulls.push(pull);
         true
+    }
+
+    /// How long the receive `op` takes says nothing about the ways of host memory. The way of what the driver does not copy.
+    fn learn_nothing(&mut self, op: u32) -> DataPath {
+        self.ops[op].sample = None;
+        self.ops[op].began = None;
+        self.ops[op].path = DataPath::Ring(Copying::Vector);
+        self.ops[op].path
     }
 
     /// The receiver of the announced send `op` asks for a copy into its memory of a device.
@@ -204,9 +198,14 @@ impl Engine {
             }
         };
         if copied {
-            counters::DEVICE_COPIES.add(1);
-            counters::DEVICE_BYTES.add(help.length);
+            count(help.length);
         }
         copied
     }
+}
+
+/// A message of so many bytes was copied by the driver.
+fn count(bytes: u64) {
+    counters::DEVICE_COPIES.add(1);
+    counters::DEVICE_BYTES.add(bytes);
 }

@@ -4,7 +4,7 @@ use isthmus_mem::Export;
 use isthmus_shm::Offset;
 
 use crate::channel::outbound::{Message, Queued};
-use crate::channel::record::{Envelope, ReadyToSend};
+use crate::channel::record::ReadyToSend;
 use crate::data_path::DataPath;
 use crate::engine::Engine;
 use crate::matching::queues::Key;
@@ -45,15 +45,7 @@ impl Engine {
         let goes_at_once = protocols::is_short(&self.transfers.facts, mode, length as u64)
             || self.plan(mode, buffer, length, false).is_at_once();
         let mut outbound = self.outbound(to)?;
-        let message = Message {
-            context: posting.context,
-            envelope: Envelope {
-                tag: posting.tag,
-                source: posting.source,
-            },
-            buffer,
-            length,
-        };
+        let message = Message::of(posting, buffer, length);
         if !goes_at_once || outbound.announce_only() {
             return self.announce(to, message, None).map(Some);
         }
@@ -265,15 +257,7 @@ impl Engine {
             );
             return Ok(None);
         }
-        let message = Message {
-            context: posting.context,
-            envelope: Envelope {
-                tag: posting.tag,
-                source: posting.source,
-            },
-            buffer,
-            length,
-        };
+        let message = Message::of(posting, buffer, length);
         let op = self.new_send(Stage::Loopback, self.me, message)?;
         self.keep(
             key,

@@ -68,6 +68,7 @@ impl Transfers {
     /// The peer has died: nothing is copied from it or to it any more.
     pub fn forget(&mut self, peer: u32) {
         self.permissions[peer as usize] = Permissions::NONE;
+        isthmus_mem::forget(u64::from(peer));
         self.blocks.forget(peer);
         self.streams.forget(peer);
         self.pulls.retain(|pull| pull.peer() != peer);

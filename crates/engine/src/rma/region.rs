@@ -256,7 +256,8 @@ pub fn register_as(base: *mut u8, length: u64, atomicity: Atomicity) -> Result<R
     if base.checked_add(length).is_none() {
         return Err(Error::Mismatch("a region of more bytes than an address space has"));
     }
-    if mem::is_watched() && length > 0 {
+    // The whole address space is of no kind.
+    if mem::is_watched() && length > 0 && base != 0 {
         let first = std::ptr::with_exposed_provenance(base as usize);
         let kind = mem::kind_of(first).map_err(|error| Error::Device(error.to_string()))?;
         if kind.is_device() {

@@ -251,23 +251,3 @@ fn a_context_that_is_gone_takes_what_was_made_in_it() {
     let of_primary = round();
     assert_eq!(mem::kind_of(of_primary), Ok(Kind::Device(Device(0))));
 }
-
-#[test]
-fn registered_memory_needs_no_copy_between() {
-    if !alone("copies::registered_memory_needs_no_copy_between", &[]) {
-        return;
-    }
-    start();
-    context(0);
-    let mut host = vec![1_u8; 1 << 20];
-    mem::register(host.as_mut_ptr(), host.len());
-    mem::register(host.as_mut_ptr(), host.len());
-    assert_eq!(calls("cuMemHostRegister"), 1);
-    assert_eq!(mem::counts().registered_bytes, 1 << 20);
-    let a = allocate(8);
-    // SAFETY: both have 8 bytes.
-    unsafe { mem::copy(host.as_mut_ptr(), a, 8).expect("a copy") };
-    assert_eq!(host[..8], [0; 8]);
-    mem::unregister(host.as_mut_ptr());
-    assert_eq!(calls("cuMemHostUnregister"), 1);
-}

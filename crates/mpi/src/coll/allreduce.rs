@@ -25,7 +25,7 @@ forms! {
         op: &'static Op,
         comm: &'static Comm,
     ) {
-        if isthmus_mem::is_watched() && on_devices::may_be(count, datatype, op, comm) {
+        if isthmus_mem::is_watched() && sendbuf != recvbuf.cast_const() && on_devices::may_be(count, datatype, op, comm) {
             let input = if arguments::is_in_place(sendbuf) { recvbuf } else { sendbuf };
             // SAFETY: the caller's promise.
             let on_devices = || unsafe { on_devices::allreduce(input.cast(), recvbuf.cast(), count, datatype, op, comm) };
@@ -40,9 +40,9 @@ forms! {
         } else {
             sendbuf
         };
+        let input = arguments::address(&call, "sendbuf", input, count, datatype)?;
+        let output = arguments::address(&call, "recvbuf", recvbuf, count, datatype)?;
         arguments::distinct(sendbuf, recvbuf, count > 0)?;
-        let input = arguments::buffer(&call, "sendbuf", input, count, datatype)?.address;
-        let output = arguments::buffer(&call, "recvbuf", recvbuf, count, datatype)?.address;
         call.compare(|terms| {
             let contributed = operand.elements(input, count);
             let result = operand.elements(output, count);

@@ -4,7 +4,6 @@ use std::ffi::c_void;
 
 use isthmus_collective::elements::Elements;
 use isthmus_collective::{Link, Root};
-use isthmus_mem::Kind;
 
 use super::form::Form;
 use crate::comm::Comm;
@@ -51,6 +50,22 @@ pub(super) fn buffer<'a>(
     blocks_in_a_row(call, name, buffer, count, 1, datatype)
 }
 
+/// As [`buffer`], the address alone: what is given, without devices.
+#[inline(always)] // An address that passes through memory is waited for.
+pub(super) fn address(
+    call: &impl Form,
+    name: &str,
+    at: *const c_void,
+    count: i64,
+    datatype: &Datatype,
+) -> Result<*mut u8> {
+    let elements = check(name, at, count, datatype)?;
+    match isthmus_mem::is_watched() {
+        false => Ok(at.cast_mut().cast()),
+        true => Ok(on_host(call, name, elements, 1, datatype)?.address),
+    }
+}
+
 /// How many ranks have a block each: those of the other group, if there is one.
 pub(super) fn peers(call: &impl Form) -> usize {
     match call.link().remote_size() {
@@ -69,7 +84,23 @@ pub(super) fn blocks_in_a_row<'a>(
     blocks: usize,
     datatype: &'a Datatype,
 ) -> Result<Elements<'a>> {
-    let (elements, kind) = check_buffer(name, buffer, count, datatype)?;
+    let elements = check(name, buffer, count, datatype)?;
+    match isthmus_mem::is_watched() {
+        false => Ok(elements),
+        true => on_host(call, name, elements, blocks, datatype),
+    }
+}
+
+/// What stands for blocks in memory of a device; themselves, if they are in host memory.
+#[cold]
+fn on_host<'a>(
+    call: &impl Form,
+    name: &str,
+    elements: Elements<'a>,
+    blocks: usize,
+    datatype: &Datatype,
+) -> Result<Elements<'a>> {
+    let kind = datatype.check_buffer(name, elements.address.cast_const().cast(), elements.count)?;
     match kind.is_device() {
         false => Ok(elements),
         true => mirrored(call, name, elements, blocks),
@@ -77,7 +108,6 @@ pub(super) fn blocks_in_a_row<'a>(
 }
 
 /// What stands for blocks in memory of a device: of what the standard calls `sendbuf` nothing is written.
-#[cold]
 fn mirrored<'a>(call: &impl Form, name: &str, elements: Elements<'a>, blocks: usize) -> Result<Elements<'a>> {
     let does = if name == "sendbuf" { Use::Reads } else { Use::Writes };
     let all = elements.count.saturating_mul(blocks as i64);
@@ -85,12 +115,8 @@ fn mirrored<'a>(call: &impl Form, name: &str, elements: Elements<'a>, blocks: us
     Ok(Elements { address, ..elements })
 }
 
-fn check_buffer<'a>(
-    name: &str,
-    buffer: *const c_void,
-    count: i64,
-    datatype: &'a Datatype,
-) -> Result<(Elements<'a>, Kind)> {
+/// A buffer of `count` elements, wherever it lies.
+fn check<'a>(name: &str, buffer: *const c_void, count: i64, datatype: &'a Datatype) -> Result<Elements<'a>> {
     if count < 0 {
         return Err(fail!(Count, "count={count} of {name} is negative"));
     }
@@ -98,9 +124,8 @@ fn check_buffer<'a>(
     if is_in_place(buffer) {
         return Err(fail!(Buffer, "{name} is MPI_IN_PLACE, which it may not be here"));
     }
-    let kind = datatype.check_buffer(name, buffer, count)?;
-    let elements = Elements::new(buffer, count, datatype).checked()?;
-    Ok((elements, kind))
+    datatype.check_address(name, buffer, count)?;
+    Elements::new(buffer, count, datatype).checked()
 }
 
 /// One block of elements per rank (of the other group, if there is one), with a count and a displacement in extents for each.
@@ -108,7 +133,7 @@ pub(super) struct Blocks<'a> {
     all: Elements<'a>,
     counts: Counts<'a>,
     displacements: Counts<'a>,
-    /// In memory of a device: what stands for each of them.
+    /// What stands for each of them, where memory of devices is looked for.
     mirrored: Option<Vec<Elements<'a>>>,
 }
 
@@ -155,15 +180,15 @@ pub(super) fn used_blocks<'a>(
     datatype: &'a Datatype,
     is_used: impl Fn(usize) -> bool,
 ) -> Result<Blocks<'a>> {
-    let (all, kind) = check_buffer(name, address, largest, datatype)?;
+    let all = check(name, address, largest, datatype)?;
     let block = |rank| match is_used(rank) {
         true => all.at(displacements.get(rank), counts.get(rank)),
         false => all.at(0, 0),
     };
-    let mirror = |rank| mirrored(call, name, block(rank), 1);
-    let mirrored = match kind.is_device() {
+    let on_host = |rank| on_host(call, name, block(rank), 1, datatype);
+    let mirrored = match isthmus_mem::is_watched() {
         false => None,
-        true => Some((0..counts.len()).map(mirror).collect::<Result<_>>()?),
+        true => Some((0..counts.len()).map(on_host).collect::<Result<_>>()?),
     };
     Ok(Blocks {
         all,
@@ -251,18 +276,15 @@ mod tests {
 
     #[test]
     fn counts_without_elements_are_checked() {
-        let code = |result: Result<(Elements<'_>, Kind)>| result.map(drop).unwrap_err().code();
+        let code = |result: Result<Elements<'_>>| result.map(drop).unwrap_err().code();
         let int = Handle::<Datatype>::from_raw(0x209).resolve("datatype").unwrap();
         let value = 5i32;
         let good = (&raw const value).cast();
-        assert!(check_buffer("buf", good, 1, int).is_ok());
-        assert_eq!(code(check_buffer("buf", good, -1, int)), Class::Count as i32);
-        assert_eq!(code(check_buffer("buf", good, i64::MAX, int)), Class::Count as i32);
-        assert_eq!(
-            code(check_buffer("buf", std::ptr::null(), 1, int)),
-            Class::Buffer as i32
-        );
-        assert_eq!(code(check_buffer("buf", IN_PLACE, 1, int)), Class::Buffer as i32);
+        assert!(check("buf", good, 1, int).is_ok());
+        assert_eq!(code(check("buf", good, -1, int)), Class::Count as i32);
+        assert_eq!(code(check("buf", good, i64::MAX, int)), Class::Count as i32);
+        assert_eq!(code(check("buf", std::ptr::null(), 1, int)), Class::Buffer as i32);
+        assert_eq!(code(check("buf", IN_PLACE, 1, int)), Class::Buffer as i32);
         assert!(distinct(good, good, true).is_err());
         assert!(distinct(good, good, false).is_ok());
         assert!(not_negative("buf", Counts::Int(&[1, -1])).is_err());

@@ -1,7 +1,7 @@
 //! Reductions of memory of devices by kernels, if all ranks have theirs there.
 //!
-//! Each rank reads the others' memory, which it maps, and combines one slice of the elements; then each gets the other slices from those that have
-//! combined them: what a ring does, without its steps. The first rank's elements are the leftmost operands everywhere, so results repeat.
+//! Each rank maps the others' memory and combines one slice of the elements; then it copies the other slices from the ranks that have combined
+//! them. The first rank's elements are the leftmost operands everywhere, so results repeat.
 
 use std::ops::Range;
 
@@ -14,6 +14,7 @@ use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::device::{self, Combine};
 use crate::error::Result;
+use crate::fail;
 use crate::op::Op;
 
 const EXPORT: usize = size_of::<Export>();
@@ -22,7 +23,9 @@ const EXPORT: usize = size_of::<Export>();
 pub(super) fn may_be(count: i64, datatype: &Datatype, op: &Op, comm: &Comm) -> bool {
     mem::is_watched() && !check::is_on() && comm.size() > 1 && !comm.is_inter() && is_long(count, datatype) && {
         let node = |rank| comm.group.peer(rank).map(rma::node_of);
-        Combine::of(op.which(), datatype).is_some() && (1..comm.size()).all(|rank| node(rank) == node(0))
+        datatype.is_contiguous()
+            && Combine::of(op.which(), datatype).is_some()
+            && (1..comm.size()).all(|rank| node(rank) == node(0))
     }
 }
 
@@ -39,24 +42,23 @@ fn export(device: Option<Device>, buffer: *const u8, bytes: i64) -> Option<Expor
     (export.size.checked_sub(export.offset)? >= bytes as u64).then_some(export)
 }
 
-/// The elements of all ranks, or none if a rank has told of none.
-fn exchange(comm: &Comm, own: [Option<Export>; 2]) -> Result<Option<Vec<[Export; 2]>>> {
-    let mut told = [0_u8; 1 + 2 * EXPORT];
-    if let [Some(input), Some(output)] = own {
-        told[0] = 1;
-        // SAFETY: there is room for both; they are plain data.
-        unsafe {
-            let at = told.as_mut_ptr().add(1).cast::<[Export; 2]>();
-            at.write_unaligned([input, output]);
-        }
-    }
-    let mut all = vec![0_u8; told.len() * comm.size() as usize];
+/// The elements of all ranks.
+fn exchange(comm: &Comm, own: [Export; 2]) -> Result<Vec<[Export; 2]>> {
+    const BYTES: usize = 2 * EXPORT;
+    // SAFETY: an export is plain data without holes.
+    let told: [u8; BYTES] = unsafe { std::mem::transmute(own) };
+    let mut all = vec![0_u8; BYTES * comm.size() as usize];
     comm.team().allgather(&told, &mut all)?;
-    let said = all.chunks_exact(told.len()).map(|told| {
-        // SAFETY: as many bytes are there; any are exports.
-        (told[0] == 1).then(|| unsafe { told.as_ptr().add(1).cast::<[Export; 2]>().read_unaligned() })
-    });
-    Ok(said.collect())
+    // SAFETY: as many bytes are there; any are exports.
+    let of = |told: &[u8]| unsafe { told.as_ptr().cast::<[Export; 2]>().read_unaligned() };
+    Ok(all.chunks_exact(BYTES).map(of).collect())
+}
+
+/// Does every rank say yes?
+fn do_all(comm: &Comm, yes: bool) -> Result<bool> {
+    let mut all = vec![0_u8; comm.size() as usize];
+    comm.team().allgather(&[u8::from(yes)], &mut all)?;
+    Ok(all.iter().all(|yes| *yes == 1))
 }
 
 /// Combine everyone's `count` elements at `input`, to `output` at all. False: nothing was done, since some rank's are not in memory of a device that
@@ -82,10 +84,15 @@ pub(super) unsafe fn allreduce(
         _ => None,
     };
     let own = [input, output.cast_const()].map(|buffer| export(device, buffer, bytes));
-    let (Some(exports), Some(device)) = (exchange(comm, own)?, device) else {
+    let own = match (own, device) {
+        ([Some(input), Some(output)], Some(device)) => Some(([input, output], device)),
+        _ => None,
+    };
+    // One byte of each: most calls are on host memory, and end here.
+    let (true, Some((own, device))) = (do_all(comm, own.is_some())?, own) else {
         return Ok(false);
     };
-    // From here on all go this way; a rank that cannot says so at the first meeting.
+    let exports = exchange(comm, own)?;
     let slice = |rank: usize| -> Range<usize> {
         let at = |part: usize| part * count as usize / ranks;
         at(rank)..at(rank + 1)
@@ -102,12 +109,8 @@ pub(super) unsafe fn allreduce(
         };
         (0..ranks).map(of_rank).collect()
     };
-    let (inputs, outputs) = (map(0), map(1));
-    let mut is_mapped = [u8::from(inputs.is_some() && outputs.is_some())];
-    let mut all_mapped = vec![0; ranks];
-    comm.team().allgather(&is_mapped, &mut all_mapped)?;
-    is_mapped[0] = u8::from(all_mapped.iter().all(|mapped| *mapped == 1));
-    let (Some(inputs), Some(outputs), [1]) = (inputs, outputs, is_mapped) else {
+    let mapped = map(0).zip(map(1));
+    let (true, Some((inputs, outputs))) = (do_all(comm, mapped.is_some())?, mapped) else {
         return Ok(false);
     };
     let mine = slice(me);
@@ -159,13 +162,10 @@ unsafe fn keep(device: Device, from: *const u8, bytes: usize) -> Result<mem::Scr
 
 /// Meet, and say whether all went well here. An error: it did not at another rank.
 fn agree(comm: &Comm, went_well: bool) -> Result<()> {
-    let own = [u8::from(!went_well)];
-    let mut all = vec![0; comm.size() as usize];
-    comm.team().allgather(&own, &mut all)?;
-    match all.iter().position(|failed| *failed != 0) {
-        Some(rank) if went_well => Err(crate::fail!(
+    match do_all(comm, went_well)? {
+        false if went_well => Err(fail!(
             Other,
-            "rank {rank} could not do its part of a reduction on devices"
+            "another rank could not do its part of a reduction on devices"
         )),
         _ => Ok(()),
     }

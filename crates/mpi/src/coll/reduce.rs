@@ -50,10 +50,10 @@ forms! {
             if is_in_place(input) {
                 return Err(fail!(Buffer, "MPI_IN_PLACE is for sendbuf at the root alone, which has an own part"));
             }
-            input = arguments::buffer(&call, "sendbuf", input, count, datatype)?.address.cast();
+            input = arguments::address(&call, "sendbuf", input, count, datatype)?.cast();
         }
         if gets {
-            output = arguments::buffer(&call, "recvbuf", recvbuf, count, datatype)?.address;
+            output = arguments::address(&call, "recvbuf", recvbuf, count, datatype)?;
             arguments::distinct(sendbuf, recvbuf, gives && count > 0)?;
         }
         call.compare(|terms| {

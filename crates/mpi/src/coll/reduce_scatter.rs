@@ -81,8 +81,8 @@ unsafe fn either<F: Form>(
         sendbuf
     };
     let own = counts[call.link().rank()];
-    let input = arguments::buffer(&call, "sendbuf", input, total, datatype)?.address;
-    let output = arguments::buffer(&call, "recvbuf", recvbuf, own, datatype)?.address;
+    let input = arguments::address(&call, "sendbuf", input, total, datatype)?;
+    let output = arguments::address(&call, "recvbuf", recvbuf, own, datatype)?;
     arguments::distinct(sendbuf, recvbuf, total > 0)?;
     call.compare(|terms| {
         let contributed = operand.elements(input, total);

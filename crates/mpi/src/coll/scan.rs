@@ -66,10 +66,10 @@ unsafe fn either<F: Form>(
     let call = F::begin(comm, name)?;
     let operand = operand::of(datatype, count, op)?;
     let input = if is_in_place(sendbuf) { recvbuf } else { sendbuf };
-    let input = arguments::buffer(&call, "sendbuf", input, count, datatype)?.address;
+    let input = arguments::address(&call, "sendbuf", input, count, datatype)?;
     let mut output = recvbuf.cast();
     if inclusive || call.link().rank() > 0 {
-        output = arguments::buffer(&call, "recvbuf", recvbuf, count, datatype)?.address;
+        output = arguments::address(&call, "recvbuf", recvbuf, count, datatype)?;
     }
     arguments::distinct(sendbuf, recvbuf, count > 0)?;
     call.compare(|terms| {

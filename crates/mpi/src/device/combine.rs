@@ -1,6 +1,6 @@
 //! Reductions by kernels of devices.
 
-use isthmus_datatype::{Element, Family, Predefined, Type};
+use isthmus_datatype::{Element, Family, Predefined, Reduction, Type};
 use isthmus_mem::{self as mem, Device, Number};
 
 use crate::error::Result;
@@ -15,26 +15,36 @@ pub(crate) struct Combine {
 impl Combine {
     /// `None`: there is no kernel for it.
     pub fn of(op: Option<Predefined>, datatype: &Type) -> Option<Self> {
-        let named = datatype.named()?;
-        let suits = matches!(
-            named.family,
-            Family::CInteger | Family::FortranInteger | Family::FloatingPoint
-        );
-        let [element] = named.elements else { return None };
-        let number = match element {
-            Element::I8 => Number::I8,
-            Element::I16 => Number::I16,
-            Element::I32 => Number::I32,
-            Element::I64 => Number::I64,
-            Element::U8 => Number::U8,
-            Element::U16 => Number::U16,
-            Element::U32 => Number::U32,
-            Element::U64 => Number::U64,
-            Element::F32 => Number::F32,
-            Element::F64 => Number::F64,
+        let (op, named) = (op?, datatype.named()?);
+        // Truth values have a form of their own in each language.
+        if named.family == Family::Logical || Reduction::predefined(op, datatype).is_none() {
+            return None;
+        }
+        let number = match *named.elements {
+            [Element::I8] => Number::I8,
+            [Element::I16] => Number::I16,
+            [Element::I32] => Number::I32,
+            [Element::I64] => Number::I64,
+            [Element::U8] => Number::U8,
+            [Element::U16] => Number::U16,
+            [Element::U32] => Number::U32,
+            [Element::U64] => Number::U64,
+            [Element::F16] => Number::F16,
+            [Element::BF16] => Number::BF16,
+            [Element::F32] => Number::F32,
+            [Element::F64] => Number::F64,
+            [Element::C32] => Number::C32,
+            [Element::C64] => Number::C64,
+            [Element::I16, Element::I32] => Number::I16I32,
+            [Element::I32, Element::I32] => Number::I32I32,
+            [Element::I64, Element::I32] => Number::I64I32,
+            [Element::F32, Element::I32] => Number::F32I32,
+            [Element::F64, Element::I32] => Number::F64I32,
+            [Element::F32, Element::F32] => Number::F32F32,
+            [Element::F64, Element::F64] => Number::F64F64,
             _ => return None,
         };
-        let op = match op? {
+        let op = match op {
             Predefined::Max => mem::Op::Max,
             Predefined::Min => mem::Op::Min,
             Predefined::Sum => mem::Op::Sum,
@@ -45,9 +55,11 @@ impl Combine {
             Predefined::Bor => mem::Op::Bor,
             Predefined::Lxor => mem::Op::Lxor,
             Predefined::Bxor => mem::Op::Bxor,
-            _ => return None,
+            Predefined::Minloc => mem::Op::Minloc,
+            Predefined::Maxloc => mem::Op::Maxloc,
+            Predefined::Replace | Predefined::NoOp => return None,
         };
-        (suits && mem::combines(op, number)).then_some(Self { op, number })
+        mem::combines(op, number).then_some(Self { op, number })
     }
 
     /// `result[i] = left[i] op right[i]`.

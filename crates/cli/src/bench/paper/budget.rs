@@ -124,6 +124,7 @@ fn work(program: &str, run: &Run) -> f64 {
             "misses" => match (kind, size) {
                 ("alltoall", "4194304") => 25.0,
                 ("alltoall", _) => 8.0,
+                ("is", "S") => 1.0,
                 ("is", "W") => 4.0,
                 ("is", "A") => 40.0,
                 ("is", _) => 160.0,

@@ -281,7 +281,7 @@ impl Engine {
         self.count_unanswered();
     }
 
-    /// An operation with a peer that has failed is over: those who wait for it are told.
+    /// An operation with a peer that has failed is over: threads that wait for it are told.
     pub(super) fn note_failed(&mut self, peer: u32, flows: Vec<FlowId>) {
         self.unanswered.push(Unanswered {
             peer,
