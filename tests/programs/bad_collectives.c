@@ -1,4 +1,4 @@
-/* bad_collectives SCENARIO SEED: bad days in the middle of collectives of every kind, in every form. A survivor prints
+/* bad_collectives SCENARIO SEED [ROUNDS]: bad days in the middle of collectives of every kind, in every form. A survivor prints
    "survived". */
 #include "any_collective.h"
 
@@ -380,11 +380,11 @@ static void revoked(unsigned seed) {
     }
 }
 
-/* Memory of the job is refused now and then (the fault plan says when): right, or an error, and no hang. */
-static void denied(unsigned seed) {
+/* In so many calls memory of the job is refused now and then (the fault plan says when): right, or an error, and no hang. */
+static void denied(unsigned seed, int rounds) {
     unsigned state = seed;
     int failed = 0;
-    for (int round = 0; round < 3 * KINDS; round++) {
+    for (int round = 0; round < rounds; round++) {
         enum form form = (enum form)(next_random(&state) % 3);
         struct collective one = some(&state, MPI_COMM_WORLD, (enum kind)(next_random(&state) % KINDS));
         for (unsigned salt = 0; salt < 2; salt++) {
@@ -412,7 +412,7 @@ int main(int argc, char **argv) {
     if (strcmp(scenario, "revoked") == 0) revoked(seed);
     if (strcmp(scenario, "stopped") == 0) stopped(seed);
     if (strcmp(scenario, "starved") == 0) starved(seed);
-    if (strcmp(scenario, "denied") == 0) denied(seed);
+    if (strcmp(scenario, "denied") == 0) denied(seed, argc > 3 ? atoi(argv[3]) : 3 * KINDS);
     end();
     printf("survived\n");
     return 0;
