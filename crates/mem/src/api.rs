@@ -34,6 +34,7 @@ pub mod code {
     pub const NOT_FOUND: Code = 500;
     pub const NOT_READY: Code = 600;
     pub const CONTEXT_IS_DESTROYED: Code = 709;
+    pub const ALREADY_REGISTERED: Code = 712;
     pub const NOT_SUPPORTED: Code = 801;
 }
 
@@ -49,6 +50,8 @@ pub mod pointer {
     pub const DEVICE_ORDINAL: c_int = 9;
     pub const RANGE_START: c_int = 11;
     pub const RANGE_SIZE: c_int = 12;
+    pub const MAPPING_SIZE: c_int = 18;
+    pub const MAPPING_BASE: c_int = 19;
 }
 
 /// `CUmemorytype`.
@@ -88,6 +91,35 @@ pub struct IpcHandle(pub [u8; 64]);
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct Uuid(pub [u8; 16]);
+
+/// `CUmemGenericAllocationHandle`: physical memory of a device.
+pub type Physical = u64;
+
+/// `CUmemAccessDesc`: how a device accesses mapped memory.
+#[repr(C)]
+pub struct Access {
+    location_type: c_int,
+    device: Ordinal,
+    flags: c_int,
+}
+
+impl Access {
+    /// A device reads and writes.
+    pub fn of(device: Ordinal) -> Self {
+        /// `CU_MEM_LOCATION_TYPE_DEVICE`.
+        const DEVICE: c_int = 1;
+        /// `CU_MEM_ACCESS_FLAGS_PROT_READWRITE`.
+        const READ_WRITE: c_int = 3;
+        Self {
+            location_type: DEVICE,
+            device,
+            flags: READ_WRITE,
+        }
+    }
+}
+
+/// `CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR`.
+pub const DESCRIPTOR: c_int = 1;
 
 /// `CUDA_MEMCPY2D`.
 #[repr(C)]
@@ -163,6 +195,7 @@ table! {
     free = c"cuMemFree_v2": (pointer: Address);
     allocate_host = c"cuMemHostAlloc": (pointer: *mut *mut c_void, bytes: usize, flags: c_uint);
     free_host = c"cuMemFreeHost": (pointer: *mut c_void);
+    register_host = c"cuMemHostRegister_v2": (pointer: *mut c_void, bytes: usize, flags: c_uint);
     copy = c"cuMemcpyAsync": (to: Address, from: Address, bytes: usize, stream: Object);
     copy_2d = c"cuMemcpy2DAsync_v2": (copy: *const Copy2D, stream: Object);
     stream_create = c"cuStreamCreate": (stream: *mut Object, flags: c_uint);
@@ -177,6 +210,17 @@ table! {
     ipc_handle = c"cuIpcGetMemHandle": (handle: *mut IpcHandle, pointer: Address);
     ipc_open = c"cuIpcOpenMemHandle_v2": (pointer: *mut Address, handle: IpcHandle, flags: c_uint);
     ipc_close = c"cuIpcCloseMemHandle": (pointer: Address);
+    physical_of = c"cuMemRetainAllocationHandle": (physical: *mut Physical, pointer: *mut c_void);
+    physical_release = c"cuMemRelease": (physical: Physical);
+    physical_export = c"cuMemExportToShareableHandle":
+        (shareable: *mut c_void, physical: Physical, kind: c_int, flags: u64);
+    physical_import = c"cuMemImportFromShareableHandle": (physical: *mut Physical, shareable: *mut c_void, kind: c_int);
+    reserve = c"cuMemAddressReserve":
+        (pointer: *mut Address, bytes: usize, alignment: usize, wanted: Address, flags: u64);
+    reserve_free = c"cuMemAddressFree": (pointer: Address, bytes: usize);
+    map = c"cuMemMap": (pointer: Address, bytes: usize, offset: usize, physical: Physical, flags: u64);
+    unmap = c"cuMemUnmap": (pointer: Address, bytes: usize);
+    set_access = c"cuMemSetAccess": (pointer: Address, bytes: usize, access: *const Access, count: usize);
 }
 
 static API: AtomicPtr<Api> = AtomicPtr::new(null_mut());
@@ -266,6 +310,17 @@ impl Api {
         // SAFETY: the attribute is an `unsigned long long`.
         let code = unsafe { (self.pointer_attribute)((&raw mut id).cast(), pointer::BUFFER_ID, address) };
         (code == code::SUCCESS && id != 0).then_some(id)
+    }
+
+    /// Where the physical memory that is mapped at `address` begins there, and its bytes.
+    pub fn mapping_of(&self, address: Address) -> Option<(Address, usize)> {
+        let (mut base, mut size) = (0, 0_usize);
+        // SAFETY: the driver writes both, or nothing; the attributes have these types.
+        unsafe {
+            let start = (self.pointer_attribute)((&raw mut base).cast(), pointer::MAPPING_BASE, address);
+            let bytes = (self.pointer_attribute)((&raw mut size).cast(), pointer::MAPPING_SIZE, address);
+            (start == code::SUCCESS && bytes == code::SUCCESS && size > 0).then_some((base, size))
+        }
     }
 
     /// Where the allocation that `address` lies in begins, and its bytes. A context must be current.

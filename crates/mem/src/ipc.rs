@@ -1,4 +1,4 @@
-//! Device memory reached by other processes of the machine, by the driver's handles.
+//! Device memory reached by other processes of the machine, by the driver's handles or by descriptors.
 //!
 //! An allocation is exported once: what the driver has answered is kept by its buffer id, which no later allocation of the process has.
 //! An export names those that were freed since, as far as that has been noticed: each call looks at one of them.
@@ -8,11 +8,12 @@
 use std::collections::{HashMap, VecDeque};
 use std::ffi::c_int;
 use std::ptr::null_mut;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::api::{Address, Api, IpcHandle, Object, Ordinal, Uuid, code, flag};
 use crate::counts::{COUNTS, count};
 use crate::look::{look, watched_driver};
+use crate::physical::{self, Exported};
 use crate::place::{self, Current};
 use crate::{Device, Export, FREED, Kind};
 
@@ -20,15 +21,19 @@ use crate::{Device, Export, FREED, Kind};
 pub const MOST: usize = 64;
 /// Exports that are kept.
 const MOST_EXPORTS: usize = 1024;
+/// Exports with a descriptor, of which a process has not many. What has one keeps it until it is freed.
+const MOST_DESCRIPTORS: usize = 128;
 
 /// How many of them are looked at for a new one, whose handle takes longer by far.
 const LOOKS: usize = 64;
 
 /// An allocation of this process: where it begins, and what others need, or `None` if it cannot be exported.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Own {
     base: Address,
     export: Option<Export>,
+    /// Open as long as others may take it.
+    physical: Option<Arc<Exported>>,
 }
 
 /// The allocations of this process that others may know.
@@ -87,34 +92,48 @@ pub fn export(address: *const u8) -> Option<Export> {
     if seen.buffer == 0 {
         return None;
     }
-    let kept = exports().get_or_insert_default().kept.get(&seen.buffer).copied();
+    let kept = exports().get_or_insert_default().kept.get(&seen.buffer).cloned();
+    let is_kept = kept.is_some();
     let own = kept.unwrap_or_else(|| ask(api, address as Address, device, seen.context, seen.buffer));
     let mut exports = exports();
     let exports = exports.get_or_insert_default();
     exports.look_at_the_next(api);
-    if kept.is_none() {
-        exports.add(api, seen.buffer, own);
+    let export = own.export;
+    let base = own.base;
+    if !is_kept && !exports.add(api, seen.buffer, own) {
+        return None;
     }
-    own.export.map(|export| Export {
-        offset: address as u64 - own.base,
+    Some(Export {
+        offset: (address as u64).checked_sub(base)?,
         freed: exports.freed,
-        ..export
+        ..export?
     })
 }
 
 impl Exports {
-    fn add(&mut self, api: &Api, buffer: u64, own: Own) {
+    /// False: there are too many with descriptors.
+    fn add(&mut self, api: &Api, buffer: u64, own: Own) -> bool {
         for _ in 0..self.order.len().min(LOOKS) {
             self.look_at_the_next(api);
         }
-        if self.kept.len() >= MOST_EXPORTS
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.kept.remove(&oldest);
+        let has_descriptor = |own: &&Own| own.physical.is_some();
+        if has_descriptor(&&own) && self.kept.values().filter(has_descriptor).count() >= MOST_DESCRIPTORS {
+            return false;
+        }
+        if self.kept.len() >= MOST_EXPORTS {
+            // Others may still be about to take the descriptors.
+            let oldest = self
+                .order
+                .iter()
+                .position(|buffer| self.kept.get(buffer).is_none_or(|own| own.physical.is_none()));
+            if let Some(oldest) = oldest.and_then(|at| self.order.remove(at)) {
+                self.kept.remove(&oldest);
+            }
         }
         if self.kept.insert(buffer, own).is_none() {
             self.order.push_back(buffer);
         }
+        true
     }
 
     /// Was the next one freed?
@@ -135,41 +154,58 @@ impl Exports {
 }
 
 fn ask(api: &Api, address: Address, device: Device, context: Object, buffer: u64) -> Own {
-    let mut own = Own {
+    let none = Own {
         base: address,
         export: None,
+        physical: None,
     };
     let Ok(context) = place::context_for(api, device, context) else {
-        return own;
+        return none;
     };
     let Ok(_current) = Current::enter(api, context) else {
-        return own;
+        return none;
     };
-    let Some((base, size)) = api.range_of(address) else {
-        count(&COUNTS.failures);
-        return own;
-    };
-    own.base = base;
-    let mut handle = IpcHandle([0; 64]);
-    // SAFETY: the driver writes what it is asked for, or nothing.
-    unsafe {
-        if (api.ipc_handle)(&raw mut handle, own.base) != code::SUCCESS {
-            count(&COUNTS.failures);
-            return own;
-        }
-    }
-    let Some(uuid) = uuid_of(api, device) else { return own };
-    count(&COUNTS.exports);
-    own.export = Some(Export {
-        handle: handle.0,
+    let Some(uuid) = uuid_of(api, device) else { return none };
+    let export = |handle, base, size, is_descriptor| Export {
+        handle,
         device: uuid.0,
         buffer,
-        base: own.base,
+        base,
         offset: 0,
         size: size as u64,
+        is_descriptor,
         freed: [0; FREED],
-    });
-    own
+    };
+    if let Some((base, size)) = api.range_of(address)
+        && let Some(handle) = handle_of(api, base)
+    {
+        count(&COUNTS.exports);
+        return Own {
+            base,
+            export: Some(export(handle, base, size, 0)),
+            physical: None,
+        };
+    }
+    if let Some(physical) = Exported::of(api, address)
+        && let Some(handle) = physical.handle()
+    {
+        count(&COUNTS.exports);
+        return Own {
+            base: physical.base,
+            export: Some(export(handle, physical.base, physical.size, 1)),
+            physical: Some(Arc::new(physical)),
+        };
+    }
+    count(&COUNTS.failures);
+    none
+}
+
+/// The driver's handle of the allocation that begins there.
+fn handle_of(api: &Api, base: Address) -> Option<[u8; 64]> {
+    let mut handle = IpcHandle([0; 64]);
+    // SAFETY: the driver writes what it is asked for, or nothing.
+    let answer = unsafe { (api.ipc_handle)(&raw mut handle, base) };
+    (answer == code::SUCCESS).then_some(handle.0)
 }
 
 fn uuid_of(api: &Api, device: Device) -> Option<Uuid> {
@@ -248,7 +284,7 @@ pub fn map(peer: u64, export: &Export) -> Option<Mapped> {
 
 /// The address, if this process has exported it.
 fn own(api: &Api, export: &Export) -> Option<*mut u8> {
-    let kept = exports().as_ref()?.kept.get(&export.buffer).copied()?;
+    let kept = exports().as_ref()?.kept.get(&export.buffer).cloned()?;
     let same = kept.export.is_some_and(|own| own.handle == export.handle) && kept.base == export.base;
     (same && api.buffer_id(kept.base) == Some(export.buffer))
         .then(|| std::ptr::with_exposed_provenance_mut((kept.base + export.offset) as usize))
@@ -305,8 +341,8 @@ impl Mappings {
             let (oldest, _) = unused.min_by_key(|(_, mapping)| mapping.last)?;
             self.close(oldest);
         }
-        let context = Self::context_for(api, export)?;
-        let Some(at) = Self::ask(api, context, export) else {
+        let (context, devices) = Self::context_for(api, export)?;
+        let Some(at) = Self::ask(api, context, &devices, export) else {
             count(&COUNTS.failures);
             if self.refused.len() >= MOST {
                 self.refused.remove(0);
@@ -326,8 +362,8 @@ impl Mappings {
         Some(self.list.len() - 1)
     }
 
-    /// A context of a device that this process uses and that reaches the memory's.
-    fn context_for(api: &Api, export: &Export) -> Option<Object> {
+    /// A context of a device that this process uses and that reaches the memory's, and these devices.
+    fn context_for(api: &Api, export: &Export) -> Option<(Object, Vec<Device>)> {
         let theirs = place::devices(api).find(|&device| uuid_of(api, device) == Some(Uuid(export.device)));
         let own = match theirs {
             Some(device) if place::is_used(api, device) => device,
@@ -343,12 +379,17 @@ impl Mappings {
                 return None;
             }
         }
-        place::context_for(api, own, null_mut()).ok()
+        let context = place::context_for(api, own, null_mut()).ok()?;
+        let others = theirs.into_iter().filter(|theirs| *theirs != own);
+        Some((context, std::iter::once(own).chain(others).collect()))
     }
 
     /// Have the driver map it in this context.
-    fn ask(api: &Api, context: Object, export: &Export) -> Option<Address> {
+    fn ask(api: &Api, context: Object, devices: &[Device], export: &Export) -> Option<Address> {
         let _current = Current::enter(api, context).ok()?;
+        if export.is_descriptor != 0 {
+            return physical::map(api, export.handle, usize::try_from(export.size).ok()?, devices);
+        }
         let mut at = 0;
         // SAFETY: the driver checks the handle, and writes where it has mapped the memory.
         unsafe {
@@ -375,7 +416,14 @@ impl Mappings {
             && let Ok(_current) = Current::enter(api, mapping.context)
         {
             // SAFETY: mapped by `ask`, and not in use.
-            unsafe { (api.ipc_close)(mapping.at) };
+            unsafe {
+                match mapping.export.is_descriptor {
+                    0 => {
+                        (api.ipc_close)(mapping.at);
+                    }
+                    _ => physical::unmap(api, mapping.at, mapping.export.size as usize),
+                }
+            }
         }
     }
 }

@@ -19,7 +19,9 @@ mod ipc;
 mod kernel;
 mod launch;
 mod look;
+mod physical;
 mod pieces;
+mod pinned;
 mod place;
 mod ptx;
 #[cfg(test)]
@@ -122,7 +124,7 @@ pub unsafe fn copy_pieces(memory: *mut u8, pieces: &[Piece], packed: *mut u8, un
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct Export {
-    /// The driver's handle of the allocation (`CUipcMemHandle`).
+    /// The driver's handle of the allocation (`CUipcMemHandle`), or where a descriptor of its physical memory is.
     pub handle: [u8; 64],
     /// The device, by its UUID.
     pub device: [u8; 16],
@@ -134,6 +136,9 @@ pub struct Export {
     pub offset: u64,
     /// Bytes of the allocation.
     pub size: u64,
+    /// 0: the handle is the driver's; 1: it says where a descriptor is. The allocation then is what has this descriptor: memory beside it may
+    /// have another one, and be the program's same buffer.
+    pub is_descriptor: u64,
     /// Allocations that this process exported before and that have been freed since, the last ones, by their buffer ids; 0: none. [`map`]
     /// closes what it has of them.
     pub freed: [u64; FREED],
@@ -152,8 +157,8 @@ impl fmt::Debug for Export {
     }
 }
 
-/// Let other processes reach the device memory at `address`. `None`: it cannot be exported (memory of a pool, of virtual memory management,
-/// or the driver refuses). Kept: the second call for an allocation asks the driver for its buffer id only.
+/// Let other processes reach the device memory at `address`. `None`: it cannot be exported (memory of a pool, or of virtual memory management
+/// without descriptors, or the driver refuses). Kept: the second call for an allocation asks the driver for its buffer id only.
 pub fn export(address: *const u8) -> Option<Export> {
     ipc::export(address)
 }

@@ -251,3 +251,47 @@ fn a_context_that_is_gone_takes_what_was_made_in_it() {
     let of_primary = round();
     assert_eq!(mem::kind_of(of_primary), Ok(Kind::Device(Device(0))));
 }
+
+/// Copies between a device and a segment, whose parts of 1 MiB are pinned when a copy of some length touches them: so many are at the end.
+fn copies_with_a_segment(parts: u64) {
+    start();
+    context(0);
+    let (bytes, part) = (4 << 20, 1 << 20);
+    let (segment, device, what) = (vec![0_u8; bytes].leak(), allocate(bytes), noise(bytes, 3));
+    mem::host_range(segment.as_ptr(), bytes);
+    // From the first byte that begins a part.
+    let first = segment.as_ptr().addr().next_multiple_of(part) - segment.as_ptr().addr();
+    for (at, length) in [
+        (first, 100),
+        (first, 100_000),
+        (first + part - 10_000, 20_000),
+        (first + 5, 300_000),
+    ] {
+        // SAFETY: both have as many bytes.
+        unsafe {
+            mem::copy(device, what.as_ptr(), length).expect("a copy");
+            mem::copy(segment.as_mut_ptr().add(at), device, length).expect("a copy");
+            assert!(segment[at..at + length] == what[..length]);
+            mem::copy(device, segment.as_ptr().add(at + 1), length - 1).expect("a copy");
+        }
+        assert!(seen(device, length - 1) == &what[1..length]);
+    }
+    assert_eq!(mem::counts().pinned_parts, parts);
+}
+
+#[test]
+fn parts_of_the_segment_are_pinned() {
+    if alone("copies::parts_of_the_segment_are_pinned", &[]) {
+        copies_with_a_segment(2);
+        assert_eq!(calls("cuMemHostRegister"), 2);
+    }
+}
+
+#[test]
+fn a_segment_that_cannot_be_pinned_is_copied_to() {
+    let fail = ("ISTHMUS_TEST_CUDA_FAIL", "cuMemHostRegister:CUDA_ERROR_OUT_OF_MEMORY");
+    if alone("copies::a_segment_that_cannot_be_pinned_is_copied_to", &[fail]) {
+        copies_with_a_segment(0);
+        assert_eq!(calls("cuMemHostRegister"), 1);
+    }
+}
