@@ -1322,7 +1322,7 @@ CUresult cuIpcCloseMemHandle(CUdeviceptr pointer) {
 
 /* ---- virtual memory management ----------------------------------------------------------------------------------------------------------------- */
 
-/* What sizes and places of physical memory are multiples of. */
+/* Sizes and places of physical memory are multiples of it. */
 #define GRANULARITY (2ull << 20)
 
 static struct physical *physical_of(CUmemGenericAllocationHandle handle) {
@@ -1358,7 +1358,7 @@ static struct allocation *reservation_of(CUdeviceptr pointer, size_t bytes) {
     return NULL;
 }
 
-/* What is mapped from there on, as long. */
+/* The mapping that begins there and has so many bytes. */
 static struct allocation *mapped(CUdeviceptr pointer, size_t bytes) {
     struct allocation *a = allocation_of(pointer);
     return a && a->kind == MAPPED && a->start == pointer && a->room == bytes ? a : NULL;

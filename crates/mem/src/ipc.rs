@@ -21,7 +21,7 @@ use crate::{Device, Export, FREED, Kind};
 pub const MOST: usize = 64;
 /// Exports that are kept.
 const MOST_EXPORTS: usize = 1024;
-/// Exports with a descriptor, of which a process has not many. What has one keeps it until it is freed.
+/// Exports with a descriptor: the system allows a process few. An export keeps its descriptor until the memory is freed.
 const MOST_DESCRIPTORS: usize = 128;
 
 /// How many of them are looked at for a new one, whose handle takes longer by far.

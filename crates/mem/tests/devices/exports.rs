@@ -8,10 +8,9 @@ fn helper_that_exports() {
     let Some(kind) = std::env::var_os("ISTHMUS_MEM_EXPORTER") else {
         return;
     };
-    let (allocate, free): (fn(usize) -> *mut u8, fn(*mut u8)) = match kind == "mapped" {
-        true => (allocate_mapped, free_mapped),
-        false => (allocate, free),
-    };
+    let is_mapped = kind == "mapped";
+    let allocate = if is_mapped { allocate_mapped } else { allocate };
+    let free = if is_mapped { free_mapped } else { free };
     start();
     context(0);
     let mut at = allocate(100_000);

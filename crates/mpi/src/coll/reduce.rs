@@ -95,7 +95,7 @@ unsafe fn instead<F: Form>(
     if !isthmus_mem::is_watched() || !(0..comm.size()).contains(&root) {
         return Ok(None);
     }
-    // What is wrong with them is found out without devices.
+    // Wrong arguments are found out by the call without devices.
     let (Ok(datatype), Ok(op)) = (datatype.resolve_for(count, "datatype"), op.resolve("op")) else {
         return Ok(None);
     };

@@ -122,7 +122,7 @@ unsafe fn instead<F: Form>(
     }
     let counts: Vec<i64> = recvcounts.iter().take(comm.size() as usize).collect();
     let sum = |sum: i64, count: &i64| sum.checked_add(*count).filter(|_| *count >= 0);
-    // What is wrong with them is found out without devices.
+    // Wrong arguments are found out by the call without devices.
     let Some(count) = counts.iter().try_fold(0_i64, sum) else {
         return Ok(None);
     };
