@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use isthmus_tests::{Run, compile, folder, full};
+use isthmus_tests::{Run, compile, compile_ahead, folder, full};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 /// How a program is run.
@@ -24,6 +24,7 @@ fn main() -> ExitCode {
         headers_are_read();
         Ok(())
     })];
+    let arguments = Arguments::from_args();
     match programs() {
         Ok(programs) => trials.extend(programs),
         Err(error) => {
@@ -31,7 +32,10 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     }
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    let names = trials.iter().filter_map(|trial| trial.name().split_once(" on "));
+    let names = names.map(|(name, _)| name.to_owned()).collect();
+    compile_ahead(&arguments, names, compile);
+    libtest_mimic::run(&arguments, trials).exit_code()
 }
 
 fn programs() -> Result<Vec<Trial>> {

@@ -1,13 +1,11 @@
 //! OpenSHMEM: every program of `tests/shmem` whose first line says `// ranks: 1 2 4`, on so many PEs each, and bad input.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use isthmus_tests::{Run, command, folder, full, scratch};
+use isthmus_tests::{Run, command, compile_ahead, folder, full, once, scratch};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 /// A mistake, the number of PEs, the text of its line, and the exit code.
@@ -113,7 +111,9 @@ fn main() -> ExitCode {
     trials.push(Trial::test("the end by one", || said(end("exit", "4", 7))));
     trials.push(Trial::test("a dead PE", || said(end("dead", "4", 134))));
     trials.push(Trial::test("a dead holder of a lock", || said(end("holder", "4", 134))));
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    let arguments = Arguments::from_args();
+    compile_ahead(&arguments, vec!["every_routine.c".into()], compile_optimised);
+    libtest_mimic::run(&arguments, trials).exit_code()
 }
 
 fn said(result: Result<()>) -> Result<(), Failed> {
@@ -122,31 +122,26 @@ fn said(result: Result<()>) -> Result<(), Failed> {
 
 /// A program of `tests/shmem`, compiled by our oshcc or oshcxx, once per run of the tests.
 fn compile(name: &str) -> Result<PathBuf> {
-    static COMPILED: Mutex<Option<HashMap<String, PathBuf>>> = Mutex::new(None);
-    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
-    let compiled = compiled.get_or_insert_default();
-    if let Some(program) = compiled.get(name) {
-        return Ok(program.clone());
-    }
+    once(&format!("shmem/{name}"), || make(name))
+}
+
+fn make(name: &str) -> Result<PathBuf> {
     let source = folder().join("shmem").join(name);
     let program = scratch("shmem")?.join(name.replace('.', "_"));
     let (compiler, standard) = match name.ends_with(".cpp") {
         true => ("oshcxx", "-std=c++17"),
         false => ("oshcc", "-std=gnu11"),
     };
+    // Thousands of calls: what a debugger wants takes seconds.
+    let options = match is_long(name) {
+        true => ["-O0", "-g0"],
+        false => ["-O1", "-g"],
+    };
     let output = Command::new(command(compiler))
-        .args([
-            standard,
-            if name.starts_with("every") { "-O0" } else { "-O1" },
-            "-g",
-            "-Wall",
-            "-Wextra",
-            "-Werror",
-            "-pthread",
-            "-o",
-        ])
+        .args([standard, "-Wall", "-Wextra", "-Werror", "-pthread", "-o"])
         .arg(&program)
         .arg(&source)
+        .args(options)
         .arg("-lm")
         .output()
         .with_context(|| format!("cannot run {compiler}"))?;
@@ -156,8 +151,12 @@ fn compile(name: &str) -> Result<PathBuf> {
         "{} does not compile:\n{said}",
         source.display()
     );
-    compiled.insert(name.to_owned(), program.clone());
     Ok(program)
+}
+
+/// Does the program call every routine?
+fn is_long(name: &str) -> bool {
+    name.starts_with("every")
 }
 
 /// Does the compiler take it, without a warning, with `shmem-near.h` and without?
@@ -210,17 +209,16 @@ fn on_pes(pes: &str, program: &Path) -> Run {
 
 /// Every routine with every type, where the program does the shortest ones by itself.
 fn optimised(pes: &str) -> Result<()> {
-    static PROGRAM: Mutex<Option<PathBuf>> = Mutex::new(None);
-    let program = {
-        let mut program = PROGRAM.lock().unwrap_or_else(PoisonError::into_inner);
-        if program.is_none() {
-            let to = scratch("shmem")?.join("every_routine_optimised");
-            build(&["-lm"], "every_routine.c", &to)?;
-            *program = Some(to);
-        }
-        program.clone().context("just built")?
-    };
-    on_pes(pes, &program).succeed().map(drop)
+    on_pes(pes, &compile_optimised("every_routine.c")?).succeed().map(drop)
+}
+
+fn compile_optimised(name: &str) -> Result<PathBuf> {
+    once(&format!("shmem/{name} optimised"), || {
+        let to = scratch("shmem")?.join("every_routine_optimised");
+        // Enough for calls that are done in place.
+        build(&["-Og", "-lm"], name, &to)?;
+        Ok(to)
+    })
 }
 
 /// A library that has routines of its own before ours: by name it hears of all calls, of an optimised program too.

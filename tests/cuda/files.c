@@ -1,4 +1,5 @@
-// ranks: 1 2 4
+// ranks: 1 2
+// more ranks: 4
 /* Files written from and read into memory of every kind. The second word is the file. */
 #include "device.h"
 

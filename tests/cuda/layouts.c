@@ -1,4 +1,5 @@
-// ranks: 1 2 4
+// ranks: 1 2
+// more ranks: 4
 /* Datatypes with gaps in memory of every kind: sent, packed, gathered, and in memory that is named by its address. */
 #include "device.h"
 

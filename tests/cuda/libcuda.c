@@ -50,7 +50,7 @@ struct stream {
     int magic, is_alive, flags;
     struct context *context;
     struct task *first, **last;
-    int patience;
+    int polls_left;
     CUresult failed;
     struct stream *next;
 };
@@ -585,7 +585,7 @@ static CUresult drain(struct stream *stream) {
 /* Asked after: done, if it has been asked after often enough. */
 static CUresult ask(struct stream *stream) {
     if (!stream->first) return stream->failed;
-    if (--stream->patience > 0) return CUDA_ERROR_NOT_READY;
+    if (--stream->polls_left > 0) return CUDA_ERROR_NOT_READY;
     return drain(stream);
 }
 
@@ -619,7 +619,7 @@ static CUresult enqueue(struct stream *stream, struct task what) {
         drain(stream->context->legacy);
     }
     *t = what;
-    if (!stream->first) stream->patience = late;
+    if (!stream->first) stream->polls_left = late;
     *stream->last = t;
     stream->last = &t->next;
     t->next = NULL;

@@ -1,4 +1,5 @@
-// ranks: 1 2 4
+// ranks: 1 2
+// more ranks: 4
 /* Messages in every mode, from and to memory of every kind, round a ring. */
 #include "device.h"
 

@@ -400,7 +400,7 @@ int main(int argc, char **argv)
         for (int which = 0; which < 5; which++) eigen(which);
     }
     /* Blocks of 32 rows, several for each process. */
-    n = 300;
+    n = 200;
     for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
         type = types[t];
         for (int which = 0; which < 4; which++) solved(2, 3, which);

@@ -10,11 +10,11 @@ mod run;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
-use libtest_mimic::Trial;
+use anyhow::{Context, Result, anyhow, ensure};
+use libtest_mimic::{Arguments, Trial};
 
 pub use control_group::ControlGroup;
 pub use processes::{abstract_sockets, children, cpu_time, end, job_socket, listing, named, signal};
@@ -83,26 +83,50 @@ pub fn within(limit: Duration, what: &str, holds: impl Fn() -> bool) -> Result<(
     Ok(())
 }
 
-/// `tests/programs/<name>.c`, compiled by our mpicc, once per run of the tests.
+/// `tests/programs/<name>.c`, compiled by our mpicc, once per installation.
 pub fn compile(name: &str) -> Result<PathBuf> {
     compile_in("programs", name, &[])
 }
 
 /// As [`compile`], `tests/<sources>/<name>.c`, linked with these libraries, too (`-larmci`).
 pub fn compile_in(sources: &str, name: &str, libraries: &[&str]) -> Result<PathBuf> {
-    static COMPILED: Mutex<Option<HashMap<String, PathBuf>>> = Mutex::new(None);
-    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
-    let compiled = compiled.get_or_insert_default();
-    let key = format!("{sources}/{name}");
-    if let Some(program) = compiled.get(&key) {
-        return Ok(program.clone());
+    once(&format!("{sources}/{name}"), || make(sources, name, libraries))
+}
+
+/// Made by the first thread that asks for it; the others wait. An error is its text.
+type Made = Arc<OnceLock<Result<PathBuf, String>>>;
+
+/// The program of this name, made once per run of the tests.
+pub fn once(name: &str, make: impl FnOnce() -> Result<PathBuf>) -> Result<PathBuf> {
+    static MADE: Mutex<Option<HashMap<String, Made>>> = Mutex::new(None);
+    let made = {
+        let mut all = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+        Made::clone(all.get_or_insert_default().entry(name.to_owned()).or_default())
+    };
+    let made = made.get_or_init(|| make().map_err(|error| format!("{error:#}")));
+    made.clone().map_err(|error| anyhow!(error))
+}
+
+/// Compile programs in a thread, while tests run that leave a CPU idle now and then; not if a part of the tests is run. What does not compile
+/// fails its test.
+pub fn compile_ahead(arguments: &Arguments, names: Vec<String>, compile: fn(&str) -> Result<PathBuf>) {
+    if arguments.filter.is_none() && !arguments.list {
+        std::thread::spawn(move || names.iter().for_each(|name| drop(compile(name))));
     }
+}
+
+fn make(sources: &str, name: &str, libraries: &[&str]) -> Result<PathBuf> {
     let source = folder().join(sources).join(name).with_extension("c");
     let program = scratch(sources)?.join(name);
+    if is_current(&program, &folder().join(sources)) {
+        return Ok(program);
+    }
+    // Whoever finds it finds all of it.
+    let unfinished = program.with_extension(format!("{}.unfinished", std::process::id()));
     let mut mpicc = Command::new(command("mpicc"));
     mpicc.args(["-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-o"]);
     let output = mpicc
-        .arg(&program)
+        .arg(&unfinished)
         .arg(&source)
         .args(libraries)
         .arg("-lm")
@@ -114,8 +138,36 @@ pub fn compile_in(sources: &str, name: &str, libraries: &[&str]) -> Result<PathB
         "{} does not compile:\n{said}",
         source.display()
     );
-    compiled.insert(key, program.clone());
+    std::fs::rename(&unfinished, &program).with_context(|| format!("cannot rename {}", unfinished.display()))?;
     Ok(program)
+}
+
+/// Is a program younger than every source beside its own, the installation that it is linked with, and this file's options?
+fn is_current(program: &Path, sources: &Path) -> bool {
+    let made = |path: &Path| path.metadata().and_then(|file| file.modified()).ok();
+    let linked = last_linked(program);
+    let (Some(program), Ok(entries), Ok(options), Ok(linked)) = (
+        made(program),
+        std::fs::read_dir(sources),
+        std::env::current_exe(),
+        linked,
+    ) else {
+        return false;
+    };
+    let sources = entries.flatten().map(|entry| entry.path());
+    let all = sources.chain([command("mpicc"), prefix().join("lib/libisthmus.so.0"), options, linked]);
+    all.map(|path| made(&path))
+        .all(|older| older.is_some_and(|older| older < program))
+}
+
+/// The file beside a program that names the installation which programs there have been linked with since it was written.
+fn last_linked(program: &Path) -> std::io::Result<PathBuf> {
+    let file = program.with_file_name("installation");
+    let prefix = prefix().display().to_string();
+    if std::fs::read_to_string(&file).ok().as_ref() != Some(&prefix) {
+        std::fs::write(&file, prefix)?;
+    }
+    Ok(file)
 }
 
 /// Programs of a folder of `tests`, whose first line says on how many ranks (`// ranks: 1 2 4`), the second on which more in full: name and number, in order.

@@ -16,8 +16,8 @@ struct collective {
     enum kind kind;
     MPI_Comm comm;
     int rank, size, root, count, in_place;
-    /* Elements lie so many ints apart. */
-    int stride;
+    /* Elements lie so many ints apart; a buffer has room for so many. */
+    int stride, room;
     unsigned salt;
     int *send, *recv;
     int *counts, *displs, *byte_displs;
@@ -66,7 +66,9 @@ static int block_start(const struct collective *one, int block) {
     return has_blocks_of_their_own(one->kind) ? one->displs[block] : block * one->count;
 }
 
-static int room(const struct collective *one) { return (3 * one->count + 1) * one->size + 4; }
+static size_t bytes_of_buffer(const struct collective *one) {
+    return sizeof(int) * (size_t)one->room * (size_t)one->stride;
+}
 
 static struct collective make(enum kind kind, MPI_Comm comm, int root, int count, int in_place, int strided) {
     struct collective one = {.kind = kind, .comm = comm, .root = root, .count = count, .in_place = in_place};
@@ -74,8 +76,6 @@ static struct collective make(enum kind kind, MPI_Comm comm, int root, int count
     OK(MPI_Comm_size(comm, &one.size));
     one.root = root % one.size;
     one.stride = strided && !is_reduction(kind) ? 2 : is_pairs(kind) ? 2 : 1;
-    one.send = malloc(sizeof(int) * (size_t)room(&one) * 2);
-    one.recv = malloc(sizeof(int) * (size_t)room(&one) * 2);
     one.counts = malloc(sizeof(int) * (size_t)one.size);
     one.displs = malloc(sizeof(int) * (size_t)one.size);
     one.byte_displs = malloc(sizeof(int) * (size_t)one.size);
@@ -89,6 +89,11 @@ static struct collective make(enum kind kind, MPI_Comm comm, int root, int count
         one.byte_displs[i] = next * one.stride * (int)sizeof(int);
         next += one.counts[i] + 1;
     }
+    int has_one_block = is_reduction(kind) && kind != REDUCE_SCATTER_BLOCK && kind != REDUCE_SCATTER;
+    int blocks = has_one_block ? count : count * one.size;
+    one.room = 4 + (has_blocks_of_their_own(kind) && next > blocks ? next : blocks);
+    one.send = malloc(bytes_of_buffer(&one));
+    one.recv = malloc(bytes_of_buffer(&one));
     one.request = MPI_REQUEST_NULL;
     return one;
 }
@@ -103,8 +108,15 @@ static void discard(struct collective *one) {
 }
 
 static void put(const struct collective *one, int *buffer, int block, int from, int to) {
-    for (int i = 0; i < block_count(one, block); i++)
-        buffer[(block_start(one, block) + i) * one->stride] = element(one, from, to, i);
+    int count = block_count(one, block), stride = one->stride;
+    buffer += block_start(one, block) * stride;
+    for (int i = 0; i < count; i++) buffer[i * stride] = element(one, from, to, i);
+}
+
+/* The block of a rank, at the start of the buffer. */
+static void put_first(const struct collective *one, int *buffer, int block) {
+    int count = block_count(one, block), stride = one->stride;
+    for (int i = 0; i < count; i++) buffer[i * stride] = element(one, block, 0, i);
 }
 
 static void compare(const struct collective *one, const int *buffer, int start, int count, int from, int to) {
@@ -122,10 +134,9 @@ static int operand(const struct collective *one, int from, int i) { return eleme
 static void refill(struct collective *one, unsigned salt) {
     int all = one->size, me = one->rank, at_root = one->rank == one->root;
     one->salt = salt;
-    size_t bytes = sizeof(int) * (size_t)room(one) * 2;
     /* Every element is -1. */
-    memset(one->send, 0xff, bytes);
-    memset(one->recv, 0xff, bytes);
+    memset(one->send, 0xff, bytes_of_buffer(one));
+    memset(one->recv, 0xff, bytes_of_buffer(one));
     int *own = one->in_place ? one->recv : one->send;
     switch (one->kind) {
     case BARRIER: case KINDS: break;
@@ -134,11 +145,11 @@ static void refill(struct collective *one, unsigned salt) {
         break;
     case GATHER: case GATHERV:
         if (one->in_place && at_root) put(one, one->recv, me, me, 0);
-        else for (int i = 0; i < block_count(one, me); i++) one->send[i * one->stride] = element(one, me, 0, i);
+        else put_first(one, one->send, me);
         break;
     case ALLGATHER: case ALLGATHERV:
         if (one->in_place) put(one, one->recv, me, me, 0);
-        else for (int i = 0; i < block_count(one, me); i++) one->send[i * one->stride] = element(one, me, 0, i);
+        else put_first(one, one->send, me);
         break;
     case SCATTER: case SCATTERV:
         for (int other = 0; at_root && other < all; other++) put(one, one->send, other, me, other);
@@ -149,7 +160,7 @@ static void refill(struct collective *one, unsigned salt) {
     default: {
         /* Only the root may give its input in place. */
         int *input = one->in_place && (at_root || (one->kind != REDUCE && one->kind != REDUCE_USER)) ? one->recv : one->send;
-        for (int i = 0; i < room(one); i++) {
+        for (int i = 0; i < one->room; i++) {
             if (is_pairs(one->kind)) {
                 input[2 * i] = operand(one, me, i) | 1;
                 input[2 * i + 1] = operand(one, me, i + 1);
@@ -163,18 +174,19 @@ static void refill(struct collective *one, unsigned salt) {
 /* What the first `ranks` ranks make of element i, in their order. */
 static void check_sum(const struct collective *one, const int *result, int result_i, int i, int ranks) {
     unsigned a = 1, b = 0, sum = 0;
-    for (int from = 0; from < ranks; from++) {
-        unsigned c = (unsigned)operand(one, from, i) | 1u, d = (unsigned)operand(one, from, i + 1);
-        b = b * c + d;
-        a *= c;
-        sum += (unsigned)operand(one, from, i);
-    }
-    if (is_pairs(one->kind))
+    if (is_pairs(one->kind)) {
+        for (int from = 0; from < ranks; from++) {
+            unsigned c = (unsigned)operand(one, from, i) | 1u, d = (unsigned)operand(one, from, i + 1);
+            b = b * c + d;
+            a *= c;
+        }
         CHECK((unsigned)result[2 * result_i] == a && (unsigned)result[2 * result_i + 1] == b, "kind %d: element %d of %d",
               one->kind, i, one->count);
-    else
+    } else {
+        for (int from = 0; from < ranks; from++) sum += (unsigned)operand(one, from, i);
         CHECK((unsigned)result[result_i] == sum, "kind %d: element %d of %d: %d instead of %u", one->kind, i, one->count,
               result[result_i], sum);
+    }
 }
 
 /* Is the outcome right? */
@@ -200,7 +212,8 @@ static void verify(const struct collective *one) {
         for (int i = 0; rooted && i < one->count; i++) check_sum(one, one->recv, i, i, all);
         break;
     case REDUCE_SCATTER_BLOCK: case REDUCE_SCATTER:
-        for (int i = 0; i < block_count(one, me); i++) check_sum(one, one->recv, i, block_start(one, me) + i, all);
+        for (int i = 0, start = block_start(one, me), count = block_count(one, me); i < count; i++)
+            check_sum(one, one->recv, i, start + i, all);
         break;
     case SCAN: case SCAN_USER:
         for (int i = 0; i < one->count; i++) check_sum(one, one->recv, i, i, me + 1);

@@ -1,4 +1,4 @@
-/* bad_collectives SCENARIO SEED: bad days in the middle of collectives of every kind, in every form. A survivor prints
+/* bad_collectives SCENARIO SEED [ROUNDS]: bad days in the middle of collectives of every kind, in every form. A survivor prints
    "survived". */
 #include "any_collective.h"
 
@@ -189,7 +189,7 @@ static void starved_in_a_group(unsigned seed) {
         refused_users += class == MPI_ERR_NO_MEM && is_pairs(kind) && form == IMMEDIATE;
         refused_cold += class == MPI_ERR_NO_MEM && is_cold;
         check_starved(class, rank == victim, is_cold ? "cold" : "warm", kind, form);
-        warm_up(&one, form, 4);
+        warm_up(&one, form, is_cold ? 4 : 1);
         discard(&one);
         if (is_cold) OK(MPI_Comm_free(&comm));
     }
@@ -241,15 +241,16 @@ static int attempt_wide(struct wide_call *one, enum wide kind, enum form form) {
 static int wide_element(int from, int to, int i) { return from * 1000 + to * 100 + i % 97; }
 
 static void refill_wide(struct wide_call *one, enum wide kind) {
-    for (int i = 0; i < 2 * size * one->count; i++) one->send[i] = one->recv[i] = -1;
-    for (int to = 0; to < size; to++)
-        for (int i = 0; i < one->count; i++) {
-            if (kind == ACROSS_ALLREDUCE || kind == ACROSS_REDUCE_SCATTER)
-                one->send[to * one->count + i] = wide_element(rank, 0, to * one->count + i);
-            else
-                one->send[2 * (to * one->count + i)] = wide_element(rank, kind == ACROSS_BCAST || kind == ACROSS_ALLGATHER ||
-                                                                              kind == NEIGHBOR_ALLGATHER ? 0 : to, i);
-        }
+    size_t bytes = sizeof(int) * 2 * (size_t)size * (size_t)one->count;
+    int is_sum = kind == ACROSS_ALLREDUCE || kind == ACROSS_REDUCE_SCATTER;
+    int is_one_for_all = kind == ACROSS_BCAST || kind == ACROSS_ALLGATHER || kind == NEIGHBOR_ALLGATHER;
+    /* Every element is -1. */
+    memset(one->send, 0xff, bytes);
+    memset(one->recv, 0xff, bytes);
+    for (int i = 0; is_sum && i < size * one->count; i++) one->send[i] = wide_element(rank, 0, i);
+    for (int to = 0; !is_sum && to < size; to++)
+        for (int i = 0; i < one->count; i++)
+            one->send[2 * (to * one->count + i)] = wide_element(rank, is_one_for_all ? 0 : to, i);
 }
 
 /* It went well: what has come. */
@@ -379,11 +380,11 @@ static void revoked(unsigned seed) {
     }
 }
 
-/* Memory of the job is refused now and then (the fault plan says when): right, or an error, and no hang. */
-static void denied(unsigned seed) {
+/* In so many calls memory of the job is refused now and then (the fault plan says when): right, or an error, and no hang. */
+static void denied(unsigned seed, int rounds) {
     unsigned state = seed;
     int failed = 0;
-    for (int round = 0; round < 3 * KINDS; round++) {
+    for (int round = 0; round < rounds; round++) {
         enum form form = (enum form)(next_random(&state) % 3);
         struct collective one = some(&state, MPI_COMM_WORLD, (enum kind)(next_random(&state) % KINDS));
         for (unsigned salt = 0; salt < 2; salt++) {
@@ -411,7 +412,7 @@ int main(int argc, char **argv) {
     if (strcmp(scenario, "revoked") == 0) revoked(seed);
     if (strcmp(scenario, "stopped") == 0) stopped(seed);
     if (strcmp(scenario, "starved") == 0) starved(seed);
-    if (strcmp(scenario, "denied") == 0) denied(seed);
+    if (strcmp(scenario, "denied") == 0) denied(seed, argc > 3 ? atoi(argv[3]) : 3 * KINDS);
     end();
     printf("survived\n");
     return 0;

@@ -41,6 +41,14 @@ static void make_types(void) {
     }
 }
 
+/* The first `bytes` bytes of data, where they lie. */
+static void put(unsigned char *at, int shape, long bytes, int seed) {
+    for (long begin = 0; begin < bytes; begin += ELEMENT, at += extents[shape]) {
+        long end = bytes - begin < ELEMENT ? bytes - begin : ELEMENT;
+        for (long i = 0; i < end; i++) at[places[shape][i]] = byte_of((unsigned)seed, (size_t)(begin + i));
+    }
+}
+
 static unsigned char *elements(int shape, int count, int seed) {
     size_t length = (size_t)extents[shape] * (size_t)count + 1;
     unsigned char *at;
@@ -49,19 +57,16 @@ static unsigned char *elements(int shape, int count, int seed) {
     else
         at = malloc(length);
     memset(at, HOLE, length);
-    if (seed >= 0)
-        for (long i = 0; i < (long)count * ELEMENT; i++)
-            at[i / ELEMENT * extents[shape] + places[shape][i % ELEMENT]] = byte_of((unsigned)seed, (size_t)i);
+    if (seed >= 0) put(at, shape, (long)count * ELEMENT, seed);
     return at;
 }
 
 /* `got` bytes have arrived in `count` elements, and nothing else has changed. Frees them. */
 static void check(unsigned char *at, int shape, int count, long got, int seed) {
     unsigned char *expected = elements(shape, count, -1);
-    for (long i = 0; i < got; i++)
-        expected[i / ELEMENT * extents[shape] + places[shape][i % ELEMENT]] = byte_of((unsigned)seed, (size_t)i);
+    put(expected, shape, got, seed);
     size_t length = (size_t)extents[shape] * (size_t)count + 1;
-    for (size_t i = 0; i < length; i++)
+    for (size_t i = 0; memcmp(at, expected, length) != 0 && i < length; i++)
         CHECK(at[i] == expected[i], "shape %d, %d elements: byte %zu is %d, not %d", shape, count, i, at[i], expected[i]);
     release(expected);
     release(at);

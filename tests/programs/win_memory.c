@@ -1,4 +1,5 @@
-// ranks: 2 4 8 16
+// ranks: 2 8
+// more ranks: 4 16
 /* What windows take beside the memory that was asked for, where there are thousands of them: what is stated in docs/numbers/one-sided.md, and
  * less than 1 KiB for each window and rank on up to 8 ranks. */
 #include "check.h"

@@ -38,7 +38,7 @@ pub type Keys = [RegionKey; 2];
 
 /// A block and its regions.
 #[derive(Debug, Clone)]
-struct Known {
+struct RegisteredBlock {
     length: u64,
     allocation: u64,
     keys: Keys,
@@ -47,7 +47,7 @@ struct Known {
 }
 
 /// By owner, then by the address of the first byte: as mapped here, or, of another node, in the owner.
-static BLOCKS: RwLock<BTreeMap<u32, BTreeMap<u64, Known>>> = RwLock::new(BTreeMap::new());
+static BLOCKS: RwLock<BTreeMap<u32, BTreeMap<u64, RegisteredBlock>>> = RwLock::new(BTreeMap::new());
 
 /// Is the job on several nodes?
 pub fn is_on() -> bool {
@@ -75,7 +75,7 @@ pub fn register(address: *mut u8, bytes: u64) -> Result<Keys> {
 /// The keys make no sense.
 pub fn learn(owner: Peer, start: u64, length: u64, allocation: u64, keys: Keys) -> Result<()> {
     let [plain, sums] = keys;
-    let known = Known {
+    let known = RegisteredBlock {
         length,
         allocation,
         keys,

@@ -473,7 +473,7 @@ impl Entered {
     }
 
     /// From now on memory of devices is looked for, if the first rank of the job has `wanted` that. What the job shares is host memory without
-    /// a question.
+    /// a query of the driver.
     fn watch_devices(&mut self, wanted: bool) {
         let segment = self.engine().segment;
         if segment.looks_for_devices(wanted) {

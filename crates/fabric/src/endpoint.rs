@@ -382,9 +382,9 @@ impl Endpoint {
     /// A frame that went over this connection there has failed. False: of that connection it is known already.
     fn ends_connection(&mut self, to: u64, connection: u32) -> bool {
         let state = self.state(to);
-        let is_news = state.connection == connection;
-        state.connection = state.connection.wrapping_add(u32::from(is_news));
-        is_news
+        let is_current = state.connection == connection;
+        state.connection = state.connection.wrapping_add(u32::from(is_current));
+        is_current
     }
 
     /// Give the provider the buffers that may be filled.
@@ -502,8 +502,8 @@ impl Endpoint {
                 self.end(index)?;
                 let connection = self.operations.at(index).connection;
                 let to = self.has_gone(index);
-                let is_news = self.ends_connection(to, connection);
-                Ok(is_news.then_some(Event::Lost(Destination(to), error)))
+                let is_current = self.ends_connection(to, connection);
+                Ok(is_current.then_some(Event::Lost(Destination(to), error)))
             }
             // A frame longer than any of ours, or a connection that ended within one.
             Kind::Receive => {

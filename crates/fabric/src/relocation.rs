@@ -107,7 +107,7 @@ pub(crate) unsafe fn replace(handle: *mut c_void, name: &CStr, by: *mut c_void) 
 /// # Safety
 /// A slot of a library that stays loaded.
 unsafe fn write(slot: usize, address: *mut c_void) -> bool {
-    // SAFETY: a question.
+    // SAFETY: a query.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
     let first = slot & !(page - 1);
     let protect = |rights: c_int| {

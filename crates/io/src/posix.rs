@@ -81,7 +81,7 @@ impl Posix {
         })
     }
 
-    /// The locks of this process's threads. Who changes them tells the system before another thread looks.
+    /// The locks of this process's threads. A thread that changes them tells the system before another thread looks.
     fn held(&self) -> MutexGuard<'_, Vec<(Range<u64>, bool)>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }

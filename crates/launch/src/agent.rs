@@ -12,9 +12,9 @@ use isthmus_engine::control::Nonce;
 use isthmus_engine::job::{self, Nodes, Overview};
 use isthmus_os::{limits, poll, process, random, signal};
 
-use crate::door::Door;
 use crate::failure::{Failure, Result, say, say_as_it_is};
 use crate::lifeline::{Abort, Lifeline};
+use crate::rank_socket::RankSocket;
 use crate::sink;
 
 /// How long ranks may take to join after the last one was here.
@@ -86,7 +86,7 @@ pub fn run(JobSpec { ranks, nodes }: JobSpec) -> Result<u8> {
     };
     let pool = job::create_pool(&segment);
     let mut agent = Agent {
-        door: Door::open(nonce, 0, ranks)?,
+        ranks_socket: RankSocket::open(nonce, 0, ranks)?,
         overview: Overview::of(&segment, nonce).map_err(failed)?,
         ranks: (0..ranks)
             .map(|rank| if is_here(rank) { State::Awaited } else { State::Left })
@@ -125,7 +125,7 @@ enum State {
 }
 
 struct Agent {
-    door: Door,
+    ranks_socket: RankSocket,
     overview: Overview,
     ranks: Vec<State>,
     /// All ranks of the job are here.
@@ -138,11 +138,14 @@ struct Agent {
 
 impl Agent {
     fn wait(&self) -> Result<()> {
-        let mut descriptors: Vec<BorrowedFd<'_>> = self.door.descriptors().collect();
+        let mut descriptors: Vec<BorrowedFd<'_>> = self.ranks_socket.descriptors().collect();
         descriptors.extend(self.inside().flat_map(|(_, lifeline)| lifeline.descriptors()));
         // A death is not told of by a descriptor on old kernels, nor is time that has passed.
         let is_settled = self.inside().all(|(_, lifeline)| lifeline.ended.is_none()) && self.inside().next().is_some();
-        let opens = self.door.opens().map(|at| at.saturating_duration_since(Instant::now()));
+        let opens = self
+            .ranks_socket
+            .opens()
+            .map(|at| at.saturating_duration_since(Instant::now()));
         let limit = (!is_settled).then_some(LOOK).into_iter().chain(opens).min();
         poll::readable(&descriptors, limit).map_err(|error| Failure::machine("wait for the ranks", error))?;
         Ok(())
@@ -158,13 +161,13 @@ impl Agent {
 
     fn handle_visitors(&mut self, segment: &OwnedFd, pool: Option<&OwnedFd>) {
         // Where the kernel lets nobody in, the ranks say so themselves.
-        let joining = self.door.handle().unwrap_or_default();
+        let joining = self.ranks_socket.handle().unwrap_or_default();
         let size = self.ranks.len() as u32;
-        for (rank, visitor) in joining {
+        for (rank, peer) in joining {
             match &mut self.ranks[rank as usize] {
-                state @ State::Awaited => *state = State::Inside(visitor.welcome(size, segment, pool)),
+                state @ State::Awaited => *state = State::Inside(peer.welcome(size, segment, pool)),
                 // A child that has inherited a rank's environment is a job of its own.
-                _ => visitor.refuse(),
+                _ => peer.refuse(),
             }
         }
     }

@@ -160,7 +160,7 @@ struct Head {
     /// Which nodes' ranks do nothing but wait; looked after by the head of all.
     hangs: Hangs,
     /// Nodes that were lost as a whole, as the user is told.
-    fallen: Vec<Fallen>,
+    lost_hosts: Vec<LostHost>,
     verdict: Option<u8>,
     /// The job is being ended; when we stop waiting for the daemons.
     ending: Option<Instant>,
@@ -170,7 +170,7 @@ struct Head {
 }
 
 /// A host that was lost, with all of its ranks.
-struct Fallen {
+struct LostHost {
     host: String,
     why: String,
     ranks: Vec<u32>,
@@ -249,7 +249,7 @@ impl Head {
             losses: Vec::new(),
             coordinator: Coordinator::of(nodes),
             hangs: Hangs::of(nodes),
-            fallen: Vec::new(),
+            lost_hosts: Vec::new(),
             verdict: None,
             ending: None,
             told: None,

@@ -161,7 +161,7 @@ pub fn receive(socket: &OwnedFd) -> Option<Option<ToLauncher>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::door::Door;
+    use crate::rank_socket::RankSocket;
     use isthmus_engine::Agreed;
     use isthmus_engine::control::{Decision, Nonce, OF_RANK};
     use proptest::prelude::*;
@@ -171,7 +171,7 @@ mod tests {
     fn a_full_socket_loses_nothing() {
         let mut nonce = Nonce([0; 16]);
         isthmus_os::random::fill(&mut nonce.0).expect("random bytes");
-        let mut door = Door::open(nonce, 0, 1).expect("a name of our own");
+        let mut ranks_socket = RankSocket::open(nonce, 0, 1).expect("a name of our own");
         let rank = socket::connect(&nonce.socket_name(0)).expect("it is open");
         let hello = ToLauncher::Hello {
             rank: 0,
@@ -179,9 +179,9 @@ mod tests {
             proof: nonce.proof(OF_RANK),
         };
         socket::send(&rank, &hello.encode(), None).expect("room");
-        let (_, visitor) = door.handle().expect("descriptors").pop().expect("a rank joins");
+        let (_, peer) = ranks_socket.handle().expect("descriptors").pop().expect("a rank joins");
         let segment = std::fs::File::open("/dev/null").expect("everywhere").into();
-        let mut lifeline = visitor.welcome(1, &segment, None);
+        let mut lifeline = peer.welcome(1, &segment, None);
         let said = |turn| {
             let agreed = Agreed {
                 value: 0,

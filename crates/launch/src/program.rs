@@ -37,7 +37,7 @@ pub fn find(command: &Command, ranks: u32) -> Result<Program> {
     let origin = whole.canonicalize().unwrap_or_else(|_| whole.clone());
     let set = command.environment.iter().any(|(name, _)| name == "LD_PRELOAD");
     let ours = own_folder();
-    let around = Around {
+    let around = ProgramContext {
         origin: origin.parent().unwrap_or(directory),
         ours: ours.as_deref(),
         is_several: ranks > 1,
@@ -80,7 +80,7 @@ pub fn own_folder() -> Option<PathBuf> {
 }
 
 /// Fails if the file cannot be a program for this machine and this library. Answers whether it is linked to MPI.
-fn inspect(path: &Path, around: &Around<'_>) -> Result<bool> {
+fn inspect(path: &Path, around: &ProgramContext<'_>) -> Result<bool> {
     let shown = path
         .strip_prefix(".")
         .ok()
@@ -133,7 +133,7 @@ fn inspect(path: &Path, around: &Around<'_>) -> Result<bool> {
 }
 
 /// Where a program is, and what surrounds it.
-struct Around<'a> {
+struct ProgramContext<'a> {
     /// The folder of the program, for `$ORIGIN`.
     origin: &'a Path,
     /// Where our libraries are, if `mpiexec` stands in an installed prefix.
@@ -145,7 +145,7 @@ struct Around<'a> {
 }
 
 /// Why the program cannot run here; else whether it is linked to MPI.
-fn judge(elf: &Elf, around: &Around<'_>) -> std::result::Result<bool, String> {
+fn judge(elf: &Elf, around: &ProgramContext<'_>) -> std::result::Result<bool, String> {
     if !elf.for_our_machine {
         return Err(format!(
             "is built for another kind of machine (this one is {})",
@@ -178,7 +178,7 @@ fn judge(elf: &Elf, around: &Around<'_>) -> std::result::Result<bool, String> {
 const AGAIN: &str = "compile it again with the mpicc beside this mpiexec";
 
 /// Why a program that needs this library cannot run here; else whether it is a library of MPI.
-fn judge_library(name: &str, elf: &Elf, around: &Around<'_>) -> std::result::Result<bool, String> {
+fn judge_library(name: &str, elf: &Elf, around: &ProgramContext<'_>) -> std::result::Result<bool, String> {
     let Some(kind) = Kind::of_any(name) else {
         return Ok(false);
     };
@@ -268,7 +268,7 @@ mod tests {
 
     /// In a job of several ranks.
     fn judged(elf: &Elf) -> std::result::Result<bool, String> {
-        let around = Around {
+        let around = ProgramContext {
             origin: Path::new("/home/user/bin"),
             ours: Some(Path::new("/opt/isthmus/lib")),
             is_several: true,

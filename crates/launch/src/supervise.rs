@@ -23,12 +23,12 @@ use isthmus_os::poll::{self, Interest};
 use isthmus_os::signal::Signals;
 use isthmus_os::{limits, random};
 
-use crate::door::{Door, Refused, Visitor};
 use crate::failure::{Failure, Result, say};
 use crate::lifeline::Lifeline;
 use crate::options::Job;
 use crate::process_tree;
 use crate::program::{self, Program};
+use crate::rank_socket::{RankSocket, Refused, UnprovenPeer};
 use crate::sink;
 use crate::start::{self, Starter};
 use crate::watcher::Watcher;
@@ -124,7 +124,7 @@ fn supervise(
     };
     child::adopt_orphans().map_err(|error| Failure::machine("watch over the ranks", error))?;
     let mut supervisor = Supervisor {
-        door: Door::open(nonce, node, size)?,
+        ranks_socket: RankSocket::open(nonce, node, size)?,
         signals: Signals::take_over(&signals::TAKEN).map_err(|error| Failure::machine("take over signals", error))?,
         turns: vec![Turn::begin(size, nonce, nodes.as_ref())?],
         job,
@@ -201,7 +201,7 @@ struct Supervisor<'a> {
     elsewhere: Elsewhere,
     /// Ranks of other nodes to which some here have no way any more, by turn.
     lost_elsewhere: HashSet<(u32, u32)>,
-    door: Door,
+    ranks_socket: RankSocket,
     signals: Signals,
     turns: Vec<Turn>,
     /// Children that we were born with, and what has left a job that ended well.
@@ -261,7 +261,7 @@ struct SentSignal {
 #[derive(Clone, Copy)]
 enum Source {
     Signals,
-    Door,
+    RankSocket,
     Rank(usize),
     Pipe(usize),
     /// There is room for more output, by stream.
@@ -328,8 +328,8 @@ impl Supervisor<'_> {
             for source in self.wait()? {
                 match source {
                     Source::Signals => self.handle_signals()?,
-                    Source::Door if is_door_done => {}
-                    Source::Door => {
+                    Source::RankSocket if is_door_done => {}
+                    Source::RankSocket => {
                         is_door_done = true;
                         self.handle_visitors();
                     }
@@ -355,8 +355,8 @@ impl Supervisor<'_> {
             awaited.push((descriptor, interest, Source::Uplink));
         }
         if self.ending.is_none() {
-            let door = self.door.descriptors();
-            awaited.extend(door.map(|descriptor| (descriptor, Interest::Read, Source::Door)));
+            let ranks_socket = self.ranks_socket.descriptors();
+            awaited.extend(ranks_socket.map(|descriptor| (descriptor, Interest::Read, Source::RankSocket)));
             for (index, rank) in self.ranks.iter().enumerate() {
                 let lifelines = rank.lifeline.iter().flat_map(Lifeline::descriptors);
                 awaited.extend(lifelines.map(|descriptor| (descriptor, Interest::Read, Source::Rank(index))));
@@ -393,7 +393,7 @@ impl Supervisor<'_> {
             .min();
         [
             self.deadline,
-            self.door.opens(),
+            self.ranks_socket.opens(),
             reminder,
             learning,
             self.next_look,
@@ -444,26 +444,26 @@ impl Supervisor<'_> {
     }
 
     fn handle_visitors(&mut self) {
-        let joining = match self.door.handle() {
+        let joining = match self.ranks_socket.handle() {
             Ok(joining) => joining,
             Err(Refused(errno)) => return self.give_up("let the ranks join", "accept4", errno),
         };
-        for (rank, visitor) in joining {
+        for (rank, peer) in joining {
             match self.here.contains(&rank) {
-                true => self.join((rank - self.here.start) as usize, visitor),
-                false => visitor.refuse(),
+                true => self.join((rank - self.here.start) as usize, peer),
+                false => peer.refuse(),
             }
         }
     }
 
-    fn join(&mut self, rank: usize, visitor: Visitor) {
+    fn join(&mut self, rank: usize, peer: UnprovenPeer) {
         // The program before it in the same rank may have left a moment ago.
         self.handle_rank(rank);
         let Some(joining) = self.ranks.get_mut(rank).filter(|_| self.ending.is_none()) else {
             return;
         };
         if joining.lifeline.is_some() || joining.lost {
-            return visitor.refuse();
+            return peer.refuse();
         }
         let turn = joining.left;
         if turn == self.turns.len() {
@@ -471,7 +471,7 @@ impl Supervisor<'_> {
                 Ok(turn) => self.turns.push(turn),
                 Err(failure) => {
                     say(&failure.message);
-                    return visitor.refuse();
+                    return peer.refuse();
                 }
             }
             self.tell_of_the_lost(turn);
@@ -479,7 +479,7 @@ impl Supervisor<'_> {
         }
         self.ranks[rank].came = Instant::now();
         let Turn { segment, pool, .. } = &self.turns[turn];
-        self.ranks[rank].lifeline = Some(visitor.welcome(self.size, segment, pool.as_ref()));
+        self.ranks[rank].lifeline = Some(peer.welcome(self.size, segment, pool.as_ref()));
         self.tell_of_revocations(rank);
     }
 

@@ -59,7 +59,7 @@ pub enum ToNode {
     /// What to run.
     Run(Box<Part>),
     /// To be the head of a group of nodes.
-    Branch(Box<Limb>),
+    Branch(Box<Subtree>),
     /// A rank on another node is reached so.
     Card(Card),
     /// End the job.
@@ -164,7 +164,7 @@ pub struct Part {
 
 /// A group of nodes whose head is a branch.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Limb {
+pub struct Subtree {
     /// What each of them runs.
     pub part: Part,
     /// Which they are; the branch runs on the first.
@@ -230,12 +230,12 @@ mod tests {
         }
     }
 
-    fn limb() -> Limb {
+    fn subtree() -> Subtree {
         let spot = |index| Spot {
             index,
             host: format!("n{index}"),
         };
-        Limb {
+        Subtree {
             part: part(),
             spots: vec![spot(1), spot(4)],
             launcher: Some("enter".into()),
@@ -322,7 +322,7 @@ mod tests {
                 },
             },
             ToNode::Run(Box::new(part())),
-            ToNode::Branch(Box::new(limb())),
+            ToNode::Branch(Box::new(subtree())),
             ToNode::Card(card),
             ToNode::End(137),
             ToNode::Signal(10),
@@ -340,7 +340,7 @@ mod tests {
         for length in 0..whole.len() {
             assert_eq!(ToNode::decode(&whole[..length]), None, "cut to {length}");
         }
-        let whole = ToNode::Branch(Box::new(limb())).encode();
+        let whole = ToNode::Branch(Box::new(subtree())).encode();
         for length in 0..whole.len() {
             assert_eq!(ToNode::decode(&whole[..length]), None, "cut to {length}");
         }

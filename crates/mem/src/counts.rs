@@ -1,4 +1,4 @@
-//! Counts of questions about memory, copies, kernels and exports.
+//! Counts of queries about memory, copies, kernels and exports.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -30,7 +30,7 @@ macro_rules! counts {
 
 counts! {
     /// Questions to the driver about an address.
-    questions,
+    queries,
     /// Copies from a device to host memory.
     copies_to_host,
     /// Bytes of these.

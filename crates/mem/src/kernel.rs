@@ -6,7 +6,7 @@ use crate::{Number, Op};
 
 /// From memory with gaps to packed bytes, or back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Way {
+pub enum Packing {
     Gather,
     Scatter,
 }
@@ -17,7 +17,7 @@ pub enum Kernel {
     Combine(Op, Number),
     /// Copies rows, in units of so many bytes.
     Rows(u32),
-    Pieces(Way),
+    Pieces(Packing),
 }
 
 /// Where a piece is in memory with gaps and among the packed bytes, as the kernel reads it.
@@ -36,7 +36,7 @@ impl Kernel {
         match self {
             Self::Combine(op, number) => format!("isthmus_{}_{}", lower(&op), lower(&number)),
             Self::Rows(unit) => format!("isthmus_rows_{unit}"),
-            Self::Pieces(way) => format!("isthmus_{}", lower(&way)),
+            Self::Pieces(packing) => format!("isthmus_{}", lower(&packing)),
         }
     }
 }
@@ -45,7 +45,7 @@ impl Kernel {
 #[cfg(test)]
 pub fn all() -> Vec<Kernel> {
     let mut all: Vec<Kernel> = [16, 8, 4, 2, 1].into_iter().map(Kernel::Rows).collect();
-    all.extend([Kernel::Pieces(Way::Gather), Kernel::Pieces(Way::Scatter)]);
+    all.extend([Kernel::Pieces(Packing::Gather), Kernel::Pieces(Packing::Scatter)]);
     for op in Op::ALL {
         let known = Number::ALL.into_iter().filter(|&number| crate::combines(op, number));
         all.extend(known.map(|number| Kernel::Combine(op, number)));

@@ -64,7 +64,7 @@ pub fn look(api: &Api, address: usize) -> Result<Seen> {
 }
 
 fn ask(api: &Api, address: usize) -> Result<Seen> {
-    count(&COUNTS.questions);
+    count(&COUNTS.queries);
     let mut memory: c_uint = memory_type::NONE;
     let mut managed: c_uint = 0;
     let mut context: Object = null_mut();
@@ -84,17 +84,17 @@ fn ask(api: &Api, address: usize) -> Result<Seen> {
         (&raw mut ordinal).cast(),
         (&raw mut buffer).cast(),
     ];
-    let mut question = || {
+    let mut query = || {
         let count = attributes.len() as c_uint;
         // SAFETY: each value has the type of its attribute; the driver takes any address.
         unsafe { (api.pointer_attributes)(count, attributes.as_mut_ptr(), values.as_mut_ptr(), address as Address) }
     };
-    let mut answer = question();
+    let mut answer = query();
     if answer == code::INVALID_CONTEXT
         && let Ok(context) = place::any_context(api)
         && let Ok(_current) = Current::enter(api, context)
     {
-        answer = question();
+        answer = query();
     }
     match answer {
         code::SUCCESS if memory == memory_type::NONE => host_unless_gone(address),

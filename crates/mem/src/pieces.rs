@@ -5,7 +5,7 @@ use std::ptr;
 use crate::api::{Address, Api};
 use crate::copy::{At, PORTION, copy_at, count_copy, enqueue, is_reached, place_of};
 use crate::error::Result;
-use crate::kernel::{Entry, Kernel, Way};
+use crate::kernel::{Entry, Kernel, Packing};
 use crate::launch::{is_there, launch, parameter};
 use crate::look::{Seen, look, watched_driver};
 use crate::place::{self, Place};
@@ -126,7 +126,7 @@ impl PiecesJob<'_> {
             return unsafe { self.by_processor_and_copy(pieces) };
         };
         let place = place::of(self.api, device, self.memory.seen.context)?;
-        if !is_there(Kernel::Pieces(self.way()), self.api, place) {
+        if !is_there(Kernel::Pieces(self.packing()), self.api, place) {
             return self.one_by_one(pieces, bytes);
         }
         // SAFETY: the caller's promise.
@@ -153,8 +153,8 @@ impl PiecesJob<'_> {
         })
     }
 
-    fn way(&self) -> Way {
-        if self.unpack { Way::Scatter } else { Way::Gather }
+    fn packing(&self) -> Packing {
+        if self.unpack { Packing::Scatter } else { Packing::Gather }
     }
 
     fn ends(&self) -> (At, At) {
@@ -268,7 +268,7 @@ impl PiecesJob<'_> {
             // SAFETY: these are what the kernel takes; the memory is reached.
             unsafe {
                 launch(
-                    Kernel::Pieces(self.way()),
+                    Kernel::Pieces(self.packing()),
                     self.api,
                     place,
                     lane,

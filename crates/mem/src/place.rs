@@ -20,7 +20,7 @@ use crate::kernel::Kernel;
 
 /// Bytes of a lane's pinned buffer: copies between devices and host memory that is not pinned go through it up to this size.
 pub const BOUNCE: usize = 64 << 10;
-/// Polls of a completion between two questions to the driver whether something failed.
+/// Polls of a completion between two queries to the driver whether something failed.
 const POLLS_PER_QUERY: u32 = 1024;
 /// Polls before a waiting thread lets others run.
 const POLLS_BEFORE_YIELD: u32 = 8192;

@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use crate::kernel::{Kernel, Way};
+use crate::kernel::{Kernel, Packing};
 use crate::{Number, Op};
 
 const HEAD: &str = ".version 6.3\n.target sm_52\n.address_size 64\n";
@@ -19,7 +19,7 @@ pub fn text(kernel: Kernel) -> String {
             None => combine_fields(&name, op, &fields(number)),
         },
         Kernel::Rows(unit) => rows(&name, unit),
-        Kernel::Pieces(way) => pieces(&name, way),
+        Kernel::Pieces(packing) => pieces(&name, packing),
     }
 }
 
@@ -394,10 +394,10 @@ done:
 
 /// Pieces: a warp takes a piece, then the one as many behind it as there are warps; its threads copy units of the largest size that both
 /// addresses and the length allow. Entries are `{offset in memory, position among the packed, length}`.
-fn pieces(name: &str, way: Way) -> String {
-    let (from, to) = match way {
-        Way::Gather => ("%d6", "%d7"),
-        Way::Scatter => ("%d7", "%d6"),
+fn pieces(name: &str, packing: Packing) -> String {
+    let (from, to) = match packing {
+        Packing::Gather => ("%d6", "%d7"),
+        Packing::Scatter => ("%d7", "%d6"),
     };
     let mut loops = String::new();
     let units = [16_u32, 8, 4, 1];

@@ -6,7 +6,7 @@ mod numbers;
 
 use std::collections::HashMap;
 
-use crate::kernel::{Entry, Kernel, Way, all};
+use crate::kernel::{Entry, Kernel, Packing, all};
 use crate::ptx::text;
 use crate::{Number, Op};
 use numbers::{bytes_of, expected};
@@ -437,25 +437,29 @@ fn rows_and_pieces_are_where_they_belong() {
         offset += length as i64 + (i as i64 % 3) * 4;
         position += length;
     }
-    for way in [Way::Gather, Way::Scatter] {
+    for packing in [Packing::Gather, Packing::Scatter] {
         let mut target = vec![0_u8; 65_536];
         let there = target.as_mut_ptr().expose_provenance() as u64;
-        let (memory, packed) = match way {
-            Way::Gather => (address(&source) + 32_768, there),
-            Way::Scatter => (there + 32_768, address(&source)),
+        let (memory, packed) = match packing {
+            Packing::Gather => (address(&source) + 32_768, there),
+            Packing::Scatter => (there + 32_768, address(&source)),
         };
         // SAFETY: pieces are within both.
         unsafe {
-            let machine = Machine::of(&text(Kernel::Pieces(way)));
+            let machine = Machine::of(&text(Kernel::Pieces(packing)));
             machine.run(&[memory, address(&entries), packed, 200]);
         }
         let mut expected = vec![0_u8; 65_536];
         for entry in &entries {
             let (length, gaps) = (entry.length as usize, (32_768 + entry.offset) as usize);
             let row = entry.position as usize;
-            let (at, of) = if way == Way::Gather { (row, gaps) } else { (gaps, row) };
+            let (at, of) = if packing == Packing::Gather {
+                (row, gaps)
+            } else {
+                (gaps, row)
+            };
             expected[at..at + length].copy_from_slice(&bytes[of..of + length]);
         }
-        assert!(target == expected, "{way:?}");
+        assert!(target == expected, "{packing:?}");
     }
 }

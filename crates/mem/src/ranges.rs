@@ -1,4 +1,4 @@
-//! Addresses that are host memory without a question to the driver, which takes 1.2 us to say so of each.
+//! Addresses that are host memory without a query to the driver, which takes 1.2 us to say so of each.
 //!
 //! - Surely: the program's image, its heap up to the current break, the top of the main thread's stack, and what the engine has told
 //!   ([`host_range`]).
@@ -85,7 +85,7 @@ impl Ranges {
 
 static HOST: Ranges = Ranges::new();
 
-/// From now on, `bytes` bytes from `start` on are host memory without a question: segments of the job. They must
+/// From now on, `bytes` bytes from `start` on are host memory without a query: segments of the job. They must
 /// stay mapped. A call that finds no room for it does nothing.
 pub fn host_range(start: *const u8, bytes: usize) {
     let start = start.addr();
@@ -132,14 +132,14 @@ struct Own {
     stack: Range<usize>,
 }
 
-/// Is it host memory without a question?
+/// Is it host memory without a query?
 pub fn is_surely_host(address: usize) -> bool {
     static OWN: OnceLock<Own> = OnceLock::new();
     let own = OWN.get_or_init(own);
     own.image.contains(&address)
         || own.stack.contains(&address)
         || (address >= own.heap && {
-            // SAFETY: a question for the current break.
+            // SAFETY: a query of the current break.
             address < unsafe { libc::sbrk(0) }.addr()
         })
         || HOST.contain(address)

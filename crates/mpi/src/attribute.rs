@@ -120,10 +120,10 @@ pub struct Keyvals<T: Cached> {
 struct State<T: Cached> {
     /// Distance from `first` of the number to try next.
     next: i32,
-    known: BTreeMap<i32, Known<T>>,
+    known: BTreeMap<i32, KnownKeyval<T>>,
 }
 
-struct Known<T: Cached> {
+struct KnownKeyval<T: Cached> {
     /// Gone once the user has freed the keyval.
     user: Option<Arc<Keyval<T>>>,
     life: Weak<Keyval<T>>,
@@ -181,7 +181,7 @@ impl<T: Cached> Keyvals<T> {
         let life = Arc::downgrade(&keyval);
         state.known.insert(
             number,
-            Known {
+            KnownKeyval {
                 user: Some(keyval),
                 life,
             },

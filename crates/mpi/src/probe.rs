@@ -68,7 +68,7 @@ impl ProbeKey {
     }
 
     /// There is no such message, and it may be that none will come.
-    fn in_vain(self, inside: &mut Entered, comm: &Comm) -> Option<Error> {
+    fn failure(self, inside: &mut Entered, comm: &Comm) -> Option<Error> {
         if fault_events() == 0 {
             return None;
         }
@@ -90,7 +90,7 @@ pub fn probe(source: i32, tag: i32, comm: &'static Comm) -> Result<Status> {
         if found.is_none() {
             wanted.is_awaited(inside, comm);
         }
-        found.map(Ok).or_else(|| wanted.in_vain(inside, comm).map(Err))
+        found.map(Ok).or_else(|| wanted.failure(inside, comm).map(Err))
     })??;
     Ok(types::found(&arrival))
 }
@@ -105,7 +105,7 @@ pub fn iprobe(source: i32, tag: i32, comm: &'static Comm) -> Result<(bool, Statu
         if found.is_none() {
             wanted.is_awaited(inside, comm);
         }
-        found.map(Ok).or_else(|| wanted.in_vain(inside, comm).map(Err))
+        found.map(Ok).or_else(|| wanted.failure(inside, comm).map(Err))
     })
     .transpose()?;
     Ok(arrival.map_or((false, Status::EMPTY), |arrival| (true, types::found(&arrival))))
@@ -213,7 +213,7 @@ fn take(inside: &mut Entered, wanted: ProbeKey, comm: &Comm) -> Option<Result<(H
         ))),
         Ok(None) => {
             wanted.is_awaited(inside, comm);
-            wanted.in_vain(inside, comm).map(Err)
+            wanted.failure(inside, comm).map(Err)
         }
         Err(error) => Some(Err(error.into())),
     }

@@ -148,13 +148,13 @@ mod frames {
         bytes: usize,
     }
 
-    struct Known {
+    struct KnownFrames {
         /// How far the stack pointer of the caller of [`super::entry`] is from where it was taken.
         first: usize,
         frames: Box<[Frame; FRAMES]>,
     }
 
-    impl Known {
+    impl KnownFrames {
         fn frame(&mut self, address: usize) -> &mut Frame {
             const MIX: usize = 0x9e37_79b9_7f4a_7c15;
             &mut self.frames[address.wrapping_mul(MIX) >> (usize::BITS - FRAMES.trailing_zeros())]
@@ -171,7 +171,7 @@ mod frames {
     }
 
     thread_local! {
-        static KNOWN: RefCell<Option<Known>> = const { RefCell::new(None) };
+        static KNOWN: RefCell<Option<KnownFrames>> = const { RefCell::new(None) };
     }
 
     /// The stack pointer.
@@ -217,7 +217,7 @@ mod frames {
         let Some(&(_, first)) = callers.first() else { return };
         KNOWN.with_borrow_mut(|known| {
             let none = Frame { address: 0, bytes: 0 };
-            let known = known.get_or_insert_with(|| Known {
+            let known = known.get_or_insert_with(|| KnownFrames {
                 first: 0,
                 frames: Box::new([none; FRAMES]),
             });

@@ -136,7 +136,7 @@ fn wait_long<R: Send>(
 
 /// A test failed: a PE that tests in a loop must not keep the awaited PEs from running.
 #[cold]
-pub fn in_vain() {
+pub fn test_failed() {
     thread_local!(static TESTED: std::cell::Cell<u32> = const { std::cell::Cell::new(0) });
     let tested = TESTED.get().wrapping_add(1);
     TESTED.set(tested);
@@ -246,14 +246,14 @@ fn wait_some<T: Waitable>(job: &Job, call: Call, set: &Set<T>, indices: *mut usi
 fn try_all<T: Waitable>(set: &Set<T>) -> c_int {
     let all = set.all();
     if !all {
-        in_vain();
+        test_failed();
     }
     c_int::from(all)
 }
 
 fn try_any<T: Waitable>(set: &Set<T>) -> usize {
     set.any().unwrap_or_else(|| {
-        in_vain();
+        test_failed();
         NONE
     })
 }
@@ -261,7 +261,7 @@ fn try_any<T: Waitable>(set: &Set<T>) -> usize {
 fn try_some<T: Waitable>(set: &Set<T>, indices: *mut usize) -> usize {
     let found = set.some(indices);
     if found == 0 {
-        in_vain();
+        test_failed();
     }
     found
 }
@@ -298,7 +298,7 @@ pub unsafe fn test<T: Waitable>(call: Call, ivar: *mut T, cmp: c_int, cmp_value:
     check_own(job, call, "ivar", ivar, 1);
     let holds = Comparison::of(call, cmp).holds(look(ivar), cmp_value);
     if !holds {
-        in_vain();
+        test_failed();
     }
     c_int::from(holds)
 }

@@ -175,7 +175,11 @@ pub fn run(suite: &mut Suite, prefix: &Path, full: bool) {
             return suite.skip("jobs on several nodes", &why);
         }
     };
-    let job = Job { prefix, nodes: &nodes };
+    let job = Job {
+        prefix,
+        nodes: &nodes,
+        full,
+    };
     for (programs, ranks) in [(PAIRS, 1), (PROGRAMS, 2)] {
         for name in programs {
             suite.step(&format!("{name} on 2 nodes x {ranks}"), || job.program(name, ranks));
@@ -255,7 +259,7 @@ pub fn run(suite: &mut Suite, prefix: &Path, full: bool) {
     suite.step("nothing is left on any node after kill -9 of mpiexec", || {
         job.dead_mpiexec()
     });
-    tree::run(suite, prefix);
+    tree::run(suite, prefix, full);
     drop(nodes);
     everything::run(suite, prefix, full);
 }
@@ -458,6 +462,8 @@ pub(super) fn wait(what: &str, mut is_so: impl FnMut() -> bool) -> Result<()> {
 struct Job<'a> {
     prefix: &'a Path,
     nodes: &'a Nodes,
+    /// Everything is wanted.
+    full: bool,
 }
 
 impl Job<'_> {

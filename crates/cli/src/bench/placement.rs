@@ -16,7 +16,7 @@ pub enum Placement {
 }
 
 /// A CPU, as far as the kernel tells.
-struct Known {
+struct CpuInfo {
     cpu: usize,
     core: usize,
     package: Vec<usize>,
@@ -31,9 +31,9 @@ impl Placement {
     /// The machine has no such two, or does not tell.
     pub fn order(self, cpus: &[usize]) -> Result<Vec<usize>> {
         let cores = topology::cores(cpus.iter().copied());
-        let known: Vec<Known> = cpus
+        let known: Vec<CpuInfo> = cpus
             .iter()
-            .map(|&cpu| Known {
+            .map(|&cpu| CpuInfo {
                 cpu,
                 core: cores.iter().position(|core| core.contains(&cpu)).unwrap_or(cpu),
                 package: topology::package(cpu),
@@ -59,8 +59,8 @@ impl Placement {
         Ok([first, second].into_iter().chain(rest).collect())
     }
 
-    fn pair(self, known: &[Known]) -> Option<(usize, usize)> {
-        let is_so = |a: &Known, b: &Known| {
+    fn pair(self, known: &[CpuInfo]) -> Option<(usize, usize)> {
+        let is_so = |a: &CpuInfo, b: &CpuInfo| {
             let shares_cache = a.near.contains(&b.cpu);
             let shares_socket = a.package.contains(&b.cpu);
             a.core != b.core
@@ -87,8 +87,8 @@ mod tests {
     use super::*;
 
     /// Two sockets of four cores, of which pairs share a cache, and the second threads of the first socket's cores.
-    fn machine() -> Vec<Known> {
-        let known = |cpu: usize| Known {
+    fn machine() -> Vec<CpuInfo> {
+        let known = |cpu: usize| CpuInfo {
             cpu,
             core: cpu % 8,
             package: if cpu % 8 < 4 {
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_machine_that_does_not_tell_has_none() {
-        let mute = |cpu| Known {
+        let mute = |cpu| CpuInfo {
             cpu,
             core: cpu,
             package: vec![],

@@ -10,7 +10,7 @@ use super::{Child, Head, LAST_OUTPUT, Spot};
 use crate::connection::Connection;
 use crate::daemon::{self, Call};
 use crate::failure::{Failure, Result, say};
-use crate::wire::{Limb, ToHead, ToNode};
+use crate::wire::{Subtree, ToHead, ToNode};
 
 /// How long the one above may take to answer.
 const ANSWER: Duration = Duration::from_secs(30);
@@ -20,7 +20,7 @@ pub fn run(call: &Call) -> Result<u8> {
     let mut above = daemon::call_back(call)?;
     let began = Instant::now();
     let mut pending = Vec::new();
-    let limb = loop {
+    let subtree = loop {
         let left = ANSWER.saturating_sub(began.elapsed());
         let ready = poll::readable(&[above.as_fd()], Some(left));
         let said = if ready == Ok(vec![true]) {
@@ -28,16 +28,16 @@ pub fn run(call: &Call) -> Result<u8> {
         } else {
             Vec::new()
         };
-        let mut limb = None;
+        let mut subtree = None;
         for message in said {
             match message {
-                ToNode::Branch(given) => limb = Some(given),
+                ToNode::Branch(given) => subtree = Some(given),
                 ToNode::End(code) => return Ok(code),
                 other => pending.push(other),
             }
         }
-        if let Some(limb) = limb {
-            break *limb;
+        if let Some(subtree) = subtree {
+            break *subtree;
         }
         if above.is_closed() || left.is_zero() {
             return Err(daemon::failed("the mpiexec that started this branch does not answer"));
@@ -46,12 +46,12 @@ pub fn run(call: &Call) -> Result<u8> {
     let mut addresses: Vec<_> = above.own_address().into_iter().collect();
     let others = network::addresses();
     addresses.extend(others.into_iter().filter(|other| Some(*other) != above.own_address()));
-    let Limb {
+    let Subtree {
         part,
         spots,
         launcher,
         fan_out,
-    } = limb;
+    } = subtree;
     let mut head = Head::new(part, launcher, fan_out, addresses)?;
     head.above = Some(above);
     for message in pending {
@@ -121,7 +121,7 @@ impl Head {
         if child.is_daemon() {
             return ToNode::Run(Box::new(part));
         }
-        ToNode::Branch(Box::new(Limb {
+        ToNode::Branch(Box::new(Subtree {
             part,
             spots: child.spots.clone(),
             launcher: self.launcher.clone(),

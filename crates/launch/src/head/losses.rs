@@ -1,6 +1,6 @@
 //! Failures at a head: a branch passes reports on, `mpiexec` itself asks its coordinator.
 
-use super::{Fallen, Head};
+use super::{Head, LostHost};
 use crate::failure::say;
 use crate::wire::{Loss, ToHead, ToNode};
 
@@ -47,7 +47,7 @@ impl Head {
     pub(super) fn say_to_all(&mut self, message: ToNode) {
         match message {
             ToNode::Lost(loss) => self.losses.push(loss),
-            ToNode::Judged(rank, go_on) => self.judge_fallen(rank, go_on),
+            ToNode::Judged(rank, go_on) => self.judge_lost(rank, go_on),
             _ => {}
         }
         self.tell_all(&message);
@@ -65,7 +65,7 @@ impl Head {
         let is_there = |node: &u16| spots.iter().any(|spot| spot.index == u32::from(*node));
         let all = self.part.of.iter().zip(0..);
         let ranks: Vec<u32> = all.filter(|(node, _)| is_there(node)).map(|(_, rank)| rank).collect();
-        self.fallen.push(Fallen {
+        self.lost_hosts.push(LostHost {
             host: spots[0].host.clone(),
             why: why.to_owned(),
             ranks: ranks.clone(),
@@ -90,15 +90,15 @@ impl Head {
     }
 
     /// It is decided whether the others go on without a rank, which may be one of those whose node cannot say so itself.
-    fn judge_fallen(&mut self, rank: u32, go_on: bool) {
-        let Some(at) = self.fallen.iter().position(|fallen| fallen.ranks.contains(&rank)) else {
+    fn judge_lost(&mut self, rank: u32, go_on: bool) {
+        let Some(at) = self.lost_hosts.iter().position(|lost| lost.ranks.contains(&rank)) else {
             return;
         };
         if self.ending.is_some() {
             return;
         }
         self.verdict.get_or_insert(1);
-        let Fallen { host, why, .. } = self.fallen.swap_remove(at);
+        let LostHost { host, why, .. } = self.lost_hosts.swap_remove(at);
         match go_on {
             true => say(&gone(
                 &host,

@@ -63,12 +63,12 @@ fn each_address_has_its_kind_from_any_thread() {
     .join()
     .expect("the thread");
 
-    let questions = mem::counts().questions;
+    let queries = mem::counts().queries;
     let local = 5;
     assert_eq!(mem::kind_of((&raw const local).cast()), Ok(Kind::Host));
     mem::host_range(large.as_ptr(), large.len());
     assert_eq!(mem::kind_of(&raw const large[5]), Ok(Kind::Host));
-    assert!(mem::counts().questions <= questions + 1); // A test's thread is not the main one.
+    assert!(mem::counts().queries <= queries + 1); // A test's thread is not the main one.
 
     let device = all[1].1;
     free(device);
@@ -92,19 +92,19 @@ fn host_memory_that_became_a_devices_is_seen() {
     };
     let host = map(null_mut(), libc::PROT_READ | libc::PROT_WRITE);
     let asked = |times: u64| {
-        let before = mem::counts().questions;
+        let before = mem::counts().queries;
         for _ in 0..10 {
             assert_eq!(mem::kind_of(host.cast()), Ok(Kind::Host));
         }
-        assert_eq!(mem::counts().questions - before, times);
+        assert_eq!(mem::counts().queries - before, times);
     };
     asked(1);
     asked(0);
     // Out of the processor's reach, as memory of a device would be: the driver is asked again.
     map(host, libc::PROT_NONE);
-    let before = mem::counts().questions;
+    let before = mem::counts().queries;
     assert!(mem::kind_of(host.cast()).is_err());
-    assert_eq!(mem::counts().questions, before + 1);
+    assert_eq!(mem::counts().queries, before + 1);
     map(host, libc::PROT_READ);
     asked(0);
 }

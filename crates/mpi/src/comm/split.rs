@@ -48,9 +48,9 @@ const _: () = assert!(BY_LOCALITY != UNDEFINED);
 
 /// What a process says in a split: its offer of a context id, colour, key, and the two halves of its locality.
 #[derive(Clone, Copy)]
-struct Said([u32; 5]);
+struct SplitTerms([u32; 5]);
 
-impl Said {
+impl SplitTerms {
     fn of(comm: &Comm, color: i32, key: i32, locality: Locality) -> Self {
         let bits = locality.bits();
         Self([comm.offer(), color as u32, key as u32, bits as u32, (bits >> 32) as u32])
@@ -86,7 +86,9 @@ pub fn comm_split_type(comm: &Comm, split_type: i32, key: i32, info: Option<&Inf
         Err(_) => UNDEFINED,
     };
     let mut level = None;
-    let new = split_by(comm, Said::of(comm, color, key, locality), |all| level = largest(all))?;
+    let new = split_by(comm, SplitTerms::of(comm, color, key, locality), |all| {
+        level = largest(all)
+    })?;
     criterion?;
     if let (BY_LOCALITY, Some(level), Some(info), Some(_)) = (color, level, info, &new) {
         info.set(TYPE_KEY.as_bytes(), resource_type(level).as_bytes());
@@ -127,7 +129,7 @@ fn criterion(comm: &Comm, split_type: i32, info: Option<&Info>, locality: Locali
 
 /// Give a colour to the processes that are split by their localities: the unit that each of them uses of the largest kind of hardware of which not
 /// all of them use the same unit. That kind.
-fn largest(all: &mut [&mut Said]) -> Option<Level> {
+fn largest(all: &mut [&mut SplitTerms]) -> Option<Level> {
     let by_locality = all.iter().filter(|said| said.color() == BY_LOCALITY);
     let localities: Vec<Locality> = by_locality.map(|said| said.locality()).collect();
     let level = telling_apart(&localities);
@@ -152,36 +154,36 @@ fn publish(new: Option<Comm>) -> Result<Handle<Comm>> {
 
 /// A communicator for each colour, as [`comm_split`] makes it. Collective.
 pub(crate) fn split(comm: &Comm, color: i32, key: i32) -> Result<Option<Comm>> {
-    split_by(comm, Said::of(comm, color, key, Locality::default()), |_| ())
+    split_by(comm, SplitTerms::of(comm, color, key, Locality::default()), |_| ())
 }
 
 /// As [`split`], with colours that `decide` may change when it knows what all have said: to the same on all of them.
-fn split_by(comm: &Comm, said: Said, decide: impl FnOnce(&mut [&mut Said])) -> Result<Option<Comm>> {
+fn split_by(comm: &Comm, said: SplitTerms, decide: impl FnOnce(&mut [&mut SplitTerms])) -> Result<Option<Comm>> {
     let (ours, theirs) = gather_both(comm, said.0)?;
-    let [mut ours, mut theirs] = [ours, theirs].map(|all| all.into_iter().map(Said).collect::<Vec<_>>());
+    let [mut ours, mut theirs] = [ours, theirs].map(|all| all.into_iter().map(SplitTerms).collect::<Vec<_>>());
     decide(&mut ours.iter_mut().chain(&mut theirs).collect::<Vec<_>>());
     let color = ours[comm.rank() as usize].color();
     let group = chosen(&comm.group, &ours, color);
     let remote = comm.remote_group().map(|remote| chosen(remote, &theirs, color));
     let nobody_there = remote.as_ref().is_some_and(|remote| remote.size() == 0);
-    let offers = ours.iter().chain(&theirs).map(|Said([offer, ..])| *offer);
+    let offers = ours.iter().chain(&theirs).map(|SplitTerms([offer, ..])| *offer);
     let new = comm.derive(offers, group, remote)?;
     Ok((color != UNDEFINED && !nobody_there).then_some(new))
 }
 
 /// Those of `group` who said `color`, by their keys.
-fn chosen(group: &Group, said: &[Said], color: i32) -> std::sync::Arc<Group> {
+fn chosen(group: &Group, said: &[SplitTerms], color: i32) -> std::sync::Arc<Group> {
     group.with(Members::from_peers(
         by_key(said, color).filter_map(|rank| group.peer(rank)).collect(),
     ))
 }
 
-fn by_key(said: &[Said], color: i32) -> impl Iterator<Item = i32> {
+fn by_key(said: &[SplitTerms], color: i32) -> impl Iterator<Item = i32> {
     let mut chosen: Vec<(i32, i32)> = said
         .iter()
         .zip(0..)
         .filter(|(said, _)| said.color() == color)
-        .map(|(Said([_, _, key, ..]), rank)| (*key as i32, rank))
+        .map(|(SplitTerms([_, _, key, ..]), rank)| (*key as i32, rank))
         .collect();
     chosen.sort_unstable();
     chosen.into_iter().map(|(_, rank)| rank)
@@ -215,8 +217,8 @@ mod tests {
 
     #[test]
     fn keys_order_and_ranks_break_ties() {
-        let said: Vec<Said> = [(0, 5), (1, 0), (0, -1), (0, 5), (UNDEFINED, 0), (1, 0)]
-            .map(|(color, key): (i32, i32)| Said([0, color as u32, key as u32, 0, 0]))
+        let said: Vec<SplitTerms> = [(0, 5), (1, 0), (0, -1), (0, 5), (UNDEFINED, 0), (1, 0)]
+            .map(|(color, key): (i32, i32)| SplitTerms([0, color as u32, key as u32, 0, 0]))
             .to_vec();
         assert_eq!(by_key(&said, 0).collect::<Vec<_>>(), [2, 0, 3]);
         assert_eq!(by_key(&said, 1).collect::<Vec<_>>(), [1, 5]);

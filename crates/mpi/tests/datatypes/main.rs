@@ -1,6 +1,6 @@
-//! 100,000 random datatypes against the definition (MPI-5.0 §5): what a type map means, written down entry by entry.
+//! 20,000 random datatypes against the definition (MPI-5.0 §5): what a type map means, written down entry by entry.
 //!
-//! The same ones each time: `ISTHMUS_SEED=N` makes up others, and the full test ten times as many. What fails is cut down
+//! The same ones each time: `ISTHMUS_SEED=N` makes up others, and the full test fifty times as many. What fails is cut down
 //! to the least that does, and printed.
 #![allow(unsafe_code)] // The typed procedures take the user's addresses.
 

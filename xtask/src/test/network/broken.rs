@@ -25,7 +25,10 @@ const MODELS: [(&str, &str); 6] = [
 ];
 
 /// So long connections are reset, with pauses in which something may go.
-const UNDER_LOAD: Duration = Duration::from_secs(3);
+fn under_load(job: &Job<'_>) -> Duration {
+    Duration::from_millis(if job.full { 3000 } else { 600 })
+}
+
 const PAUSE: Duration = Duration::from_millis(40);
 /// The same where there was no connection to reset.
 const SHORT_PAUSE: Duration = Duration::from_millis(2);
@@ -58,7 +61,8 @@ pub fn run(suite: &mut Suite, job: &Job<'_>) {
     }
     suite.step(gone, || ends(job));
     suite.step(parts, || returns(job));
-    for millis in [500, 5000] {
+    let cuts: &[u64] = if job.full { &[500, 5000] } else { &[500] };
+    for &millis in cuts {
         suite.step(
             &format!("a cut of {millis} ms between two that talk costs time only"),
             || cut(job, Duration::from_millis(millis)),
@@ -163,7 +167,7 @@ fn has_ended(child: &mut Child) -> bool {
 fn reset_for_a_while(job: &Job<'_>, child: &mut Child) -> Result<u32> {
     let (began, mut resets) = (Instant::now(), 0);
     // How often there is one depends on how fast it is made again.
-    while (began.elapsed() < UNDER_LOAD || resets <= ENOUGH && began.elapsed() < SOON) && !has_ended(child) {
+    while (began.elapsed() < under_load(job) || resets <= ENOUGH && began.elapsed() < SOON) && !has_ended(child) {
         resets += u32::from(reset(job.nodes)? > 0);
         std::thread::sleep(PAUSE);
     }
@@ -196,7 +200,7 @@ fn goes_on(job: &Job<'_>, how: &str) -> Result<()> {
 fn model_goes_on(job: &Job<'_>, folder: &str, program: &str) -> Result<()> {
     let program = models::compile_of(job, folder, program)?;
     let (began, mut resets) = (Instant::now(), 0);
-    while resets < ENOUGH && began.elapsed() < UNDER_LOAD || resets == 0 && began.elapsed() < SOON {
+    while resets < ENOUGH && began.elapsed() < under_load(job) || resets == 0 && began.elapsed() < SOON {
         let mut run = job.mpiexec(2);
         run.arg(&program)
             .stdin(Stdio::null())
@@ -221,7 +225,7 @@ fn model_goes_on(job: &Job<'_>, folder: &str, program: &str) -> Result<()> {
 fn reset_meanwhile(job: &Job<'_>, child: &mut Child, began: Instant, resets: &mut u32) -> Result<()> {
     let started = Instant::now();
     while !has_ended(child) && started.elapsed() < SOON {
-        let is_due = *resets == 0 || began.elapsed() < UNDER_LOAD;
+        let is_due = *resets == 0 || began.elapsed() < under_load(job);
         let closed = if is_due { reset(job.nodes)? } else { 0 };
         *resets += u32::from(closed > 0);
         std::thread::sleep(if is_due && closed == 0 { SHORT_PAUSE } else { PAUSE });

@@ -52,7 +52,11 @@ pub fn run(suite: &mut Suite, prefix: &Path, full: bool) {
             Ok(nodes) => nodes,
             Err(error) => return suite.skip("all programs on several nodes", &format!("{error:#}")),
         };
-        let job = Job { prefix, nodes: &nodes };
+        let job = Job {
+            prefix,
+            nodes: &nodes,
+            full,
+        };
         if (count, share) == (2, 1) {
             suite.step("messages of more than 2 GiB between two nodes", || {
                 let program = job.compile("bulk")?;

@@ -31,7 +31,7 @@ pub fn run(suite: &mut Suite, job: &Job<'_>) {
     suite.step("ranks of all nodes that wait are told of once", || hang(job));
     suite.step(
         "ranks that wait for one that computes on another node are no hang",
-        || patience(job),
+        || computes(job),
     );
     suite.step("a node with another version is named", || other_version(job));
 }
@@ -188,7 +188,7 @@ fn hang(job: &Job<'_>) -> Result<()> {
     Ok(())
 }
 
-fn patience(job: &Job<'_>) -> Result<()> {
+fn computes(job: &Job<'_>) -> Result<()> {
     let said = stuck(job, &job.compile("stuck")?, &["compute"])?;
     ensure!(!said.contains("every rank"), "{said}");
     let computes = said

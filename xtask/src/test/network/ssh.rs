@@ -312,9 +312,10 @@ fn killed(servers: &Servers<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The way of output and input is gone then. The first alone, and all of them.
+/// The way of output and input is gone then. The first alone, in full also all of them.
 fn cut_off(servers: &Servers<'_>) -> Result<()> {
-    for count in [1, 2] {
+    let counts: &[usize] = if servers.job.full { &[1, 2] } else { &[1] };
+    for &count in counts {
         let mpiexec = servers.waiting()?;
         let clients = servers.clients();
         ensure!(clients.len() == 2, "{clients:?}");

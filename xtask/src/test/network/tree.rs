@@ -25,12 +25,16 @@ struct Tree<'a> {
 }
 
 /// All of it.
-pub fn run(suite: &mut Suite, prefix: &Path) {
+pub fn run(suite: &mut Suite, prefix: &Path, full: bool) {
     let nodes = match Nodes::make(NODES) {
         Ok(nodes) => nodes,
         Err(error) => return suite.skip("a tree of daemons", &format!("{error:#}")),
     };
-    let job = Job { prefix, nodes: &nodes };
+    let job = Job {
+        prefix,
+        nodes: &nodes,
+        full,
+    };
     let launcher = target().join("test/network/enter-only");
     let tree = Tree { job, launcher };
     suite.step("a tree of daemons starts a job on 8 nodes, and is one", || {

@@ -1,7 +1,7 @@
 //! The abstract socket by which ranks join a job ([`isthmus_engine::control`]), and the connections that have not joined yet.
 //!
 //! Names of abstract sockets can be listed by everybody, and every user of the machine can connect. So a round takes a bounded number of
-//! connections, a flood of them pauses the door, and those that have proven nothing are bounded in number. The loop of `mpiexec`
+//! connections, a flood of them pauses the socket, and the number of unproven ones is bounded. The loop of `mpiexec`
 //! serves deaths, signals and time limits in between.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -16,7 +16,7 @@ use crate::process_tree;
 
 /// Connections that a round takes at most.
 const A_ROUND: usize = 64;
-/// How long the door stays closed after a round in which a connection came to nothing.
+/// How long the socket stays closed after a round in which a connection came to nothing.
 const PAUSE: Duration = Duration::from_millis(5);
 /// How long it stays closed where no descriptor is left.
 const FULL: Duration = Duration::from_millis(100);
@@ -25,12 +25,12 @@ const MOST: usize = 64;
 
 /// The socket that ranks connect to. It has a name, but in no file system.
 #[derive(Debug)]
-pub struct Door {
+pub struct RankSocket {
     listener: OwnedFd,
     /// What a rank proves, and what we do.
     proofs: [Proof; 2],
     ranks: u32,
-    visitors: Vec<Visitor>,
+    unproven: Vec<UnprovenPeer>,
     closed_until: Option<Instant>,
 }
 
@@ -38,8 +38,8 @@ pub struct Door {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Refused(pub i32);
 
-impl Door {
-    /// Open the door of a job on a node of it.
+impl RankSocket {
+    /// Open the socket of a job on a node of it.
     pub fn open(nonce: Nonce, node: u32, ranks: u32) -> failure::Result<Self> {
         let listener =
             socket::listen(&nonce.socket_name(node)).map_err(|error| Failure::machine("listen to the ranks", error))?;
@@ -47,7 +47,7 @@ impl Door {
             listener,
             proofs: [OF_RANK, OF_LAUNCHER].map(|purpose| nonce.proof(purpose)),
             ranks,
-            visitors: Vec::new(),
+            unproven: Vec::new(),
             closed_until: None,
         })
     }
@@ -57,7 +57,7 @@ impl Door {
     ///
     /// # Errors
     /// If the kernel refuses for good. Where no descriptor is left connections go on waiting.
-    pub fn handle(&mut self) -> Result<Vec<(u32, Visitor)>, Refused> {
+    pub fn handle(&mut self) -> Result<Vec<(u32, UnprovenPeer)>, Refused> {
         let mut taken = 0;
         while self.is_open() && taken < A_ROUND {
             match socket::accept(&self.listener) {
@@ -72,12 +72,12 @@ impl Door {
         }
         let mut joining = Vec::new();
         let mut is_wasted = taken == A_ROUND;
-        for visitor in std::mem::take(&mut self.visitors) {
-            match self.listen(&visitor) {
-                None => self.visitors.push(visitor),
-                Some(Some(rank)) => joining.push((rank, visitor)),
+        for peer in std::mem::take(&mut self.unproven) {
+            match self.listen(&peer) {
+                None => self.unproven.push(peer),
+                Some(Some(rank)) => joining.push((rank, peer)),
                 Some(None) => {
-                    visitor.refuse();
+                    peer.refuse();
                     is_wasted |= taken > 0;
                 }
             }
@@ -93,11 +93,11 @@ impl Door {
             return;
         };
         let is_own = credentials.uid == socket::own_uid();
-        let others = self.visitors.iter().filter(|visitor| !visitor.is_own).count();
-        if !is_own && others >= MOST || self.visitors.len() >= self.ranks as usize + MOST {
+        let others = self.unproven.iter().filter(|peer| !peer.is_own).count();
+        if !is_own && others >= MOST || self.unproven.len() >= self.ranks as usize + MOST {
             self.make_room();
         }
-        self.visitors.push(Visitor {
+        self.unproven.push(UnprovenPeer {
             socket,
             pid: credentials.pid,
             is_own,
@@ -107,23 +107,23 @@ impl Door {
 
     /// Drop a connection that has not joined, of another user if there is one. False: there is none.
     fn make_room(&mut self) -> bool {
-        let of_others = self.visitors.iter().position(|visitor| !visitor.is_own);
-        let leaves = of_others.unwrap_or(0) < self.visitors.len();
+        let of_others = self.unproven.iter().position(|peer| !peer.is_own);
+        let leaves = of_others.unwrap_or(0) < self.unproven.len();
         if leaves {
-            self.visitors.remove(of_others.unwrap_or(0)).refuse();
+            self.unproven.remove(of_others.unwrap_or(0)).refuse();
         }
         leaves
     }
 
-    /// What the visitor says: the rank that it is, if it proves that; `None` while it says nothing.
+    /// What the peer says: the rank that it is, if it proves that; `None` while it says nothing.
     #[expect(clippy::option_option, reason = "nothing is said yet, or one of two answers")]
-    fn listen(&self, visitor: &Visitor) -> Option<Option<u32>> {
-        Some(match lifeline::receive(&visitor.socket)? {
+    fn listen(&self, peer: &UnprovenPeer) -> Option<Option<u32>> {
+        Some(match lifeline::receive(&peer.socket)? {
             // A wrapper may have changed a rank's user. Looked for last: it takes a walk through /proc.
             Some(ToLauncher::Hello { rank, proof, .. })
                 if proof == self.proofs[0]
                     && rank < self.ranks
-                    && (visitor.is_own || process_tree::is_descendant(visitor.pid)) =>
+                    && (peer.is_own || process_tree::is_descendant(peer.pid)) =>
             {
                 Some(rank)
             }
@@ -148,8 +148,8 @@ impl Door {
     /// The descriptors to wait for.
     pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let listener = self.opens().is_none().then(|| self.listener.as_fd());
-        let visitors = self.visitors.iter().map(|visitor| visitor.socket.as_fd());
-        listener.into_iter().chain(visitors)
+        let unproven = self.unproven.iter().map(|peer| peer.socket.as_fd());
+        listener.into_iter().chain(unproven)
     }
 }
 
@@ -163,7 +163,7 @@ fn is_final(errno: i32) -> bool {
 
 /// A process that has connected and not joined.
 #[derive(Debug)]
-pub struct Visitor {
+pub struct UnprovenPeer {
     socket: OwnedFd,
     pid: u32,
     /// Of the user that `mpiexec` runs as.
@@ -172,7 +172,7 @@ pub struct Visitor {
     proof: Proof,
 }
 
-impl Visitor {
+impl UnprovenPeer {
     /// It joins: hand over the job segment, and its huge pages if it has any.
     pub fn welcome(self, size: u32, segment: &OwnedFd, pool: Option<&OwnedFd>) -> Lifeline {
         let welcome = ToRank::Welcome {
@@ -200,10 +200,10 @@ impl Visitor {
 mod tests {
     use super::*;
 
-    fn door(ranks: u32) -> (Door, Nonce) {
+    fn ranks_socket(ranks: u32) -> (RankSocket, Nonce) {
         let mut nonce = Nonce([0; 16]);
         isthmus_os::random::fill(&mut nonce.0).expect("random bytes");
-        (Door::open(nonce, 0, ranks).expect("a socket"), nonce)
+        (RankSocket::open(nonce, 0, ranks).expect("a socket"), nonce)
     }
 
     fn connect(nonce: Nonce) -> OwnedFd {
@@ -218,28 +218,28 @@ mod tests {
     }
 
     /// How many connections wait to be taken.
-    fn waiting(door: &Door) -> usize {
-        std::iter::from_fn(|| socket::accept(&door.listener).ok().flatten()).count()
+    fn waiting(ranks_socket: &RankSocket) -> usize {
+        std::iter::from_fn(|| socket::accept(&ranks_socket.listener).ok().flatten()).count()
     }
 
     #[test]
     fn a_flood_is_taken_in_rounds_with_pauses() {
-        let (mut door, nonce) = door(2);
+        let (mut ranks_socket, nonce) = ranks_socket(2);
         (0..3 * A_ROUND).for_each(|_| drop(connect(nonce)));
-        assert!(door.handle().expect("an open door").is_empty());
-        assert!(door.opens().is_some(), "a pause");
-        assert!(door.handle().expect("an open door").is_empty());
-        assert_eq!(waiting(&door), 2 * A_ROUND, "none is taken in the pause");
+        assert!(ranks_socket.handle().expect("an open socket").is_empty());
+        assert!(ranks_socket.opens().is_some(), "a pause");
+        assert!(ranks_socket.handle().expect("an open socket").is_empty());
+        assert_eq!(waiting(&ranks_socket), 2 * A_ROUND, "none is taken in the pause");
     }
 
     #[test]
     fn a_rank_joins_behind_a_flood() {
-        let (mut door, nonce) = door(2);
+        let (mut ranks_socket, nonce) = ranks_socket(2);
         (0..3 * A_ROUND).for_each(|_| drop(connect(nonce)));
         let _rank = hello(nonce, 1, nonce.proof(OF_RANK));
         let joined = std::iter::repeat_with(|| {
             std::thread::sleep(PAUSE);
-            door.handle().expect("an open door")
+            ranks_socket.handle().expect("an open socket")
         })
         .take(100)
         .find(|joining| !joining.is_empty());
@@ -249,30 +249,30 @@ mod tests {
 
     #[test]
     fn the_silent_are_bounded_in_number() {
-        let (mut door, nonce) = door(3);
+        let (mut ranks_socket, nonce) = ranks_socket(3);
         let silent: Vec<OwnedFd> = (0..2 * A_ROUND).map(|_| connect(nonce)).collect();
         for _ in 0..10 {
             std::thread::sleep(PAUSE);
-            assert!(door.handle().expect("an open door").is_empty());
+            assert!(ranks_socket.handle().expect("an open socket").is_empty());
         }
-        assert_eq!((door.visitors.len(), waiting(&door)), (3 + MOST, 0));
+        assert_eq!((ranks_socket.unproven.len(), waiting(&ranks_socket)), (3 + MOST, 0));
         drop(silent);
     }
 
     #[test]
     fn many_ranks_join_in_one_round() {
-        let (mut door, nonce) = door(A_ROUND as u32 - 1);
-        let _ranks: Vec<OwnedFd> = (0..door.ranks)
+        let (mut ranks_socket, nonce) = ranks_socket(A_ROUND as u32 - 1);
+        let _ranks: Vec<OwnedFd> = (0..ranks_socket.ranks)
             .map(|rank| hello(nonce, rank, nonce.proof(OF_RANK)))
             .collect();
-        assert_eq!(door.handle().expect("an open door").len(), A_ROUND - 1);
-        assert!(door.opens().is_none(), "no pause");
+        assert_eq!(ranks_socket.handle().expect("an open socket").len(), A_ROUND - 1);
+        assert!(ranks_socket.opens().is_none(), "no pause");
     }
 
     #[test]
     fn who_does_not_know_the_nonce_is_refused() {
-        let (mut door, nonce) = door(1);
+        let (mut ranks_socket, nonce) = ranks_socket(1);
         let _made = hello(nonce, 0, Nonce([7; 16]).proof(OF_RANK));
-        assert!(door.handle().expect("an open door").is_empty() && door.visitors.is_empty());
+        assert!(ranks_socket.handle().expect("an open socket").is_empty() && ranks_socket.unproven.is_empty());
     }
 }
