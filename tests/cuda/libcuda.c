@@ -79,7 +79,7 @@ enum kind { DEVICE, POOL, OPENED, MAPPED, MANAGED, PINNED, REGISTERED, RESERVED 
 /* Memory of virtual memory management: it has an address where it is mapped only. */
 struct physical {
     int magic, fd, device, references, has_descriptor, is_imported;
-    unsigned long long bytes;
+    unsigned long long bytes, id;
 };
 
 struct allocation {
@@ -1018,6 +1018,7 @@ static CUresult attribute_of(struct allocation *a, void *value, int attribute, C
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE: *(size_t *)value = a ? a->bytes : 0; break;
     case CU_POINTER_ATTRIBUTE_MAPPING_SIZE: *(size_t *)value = a ? a->bytes : 0; break;
     case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR: *(CUdeviceptr *)value = a ? a->start : 0; break;
+    case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID: *(unsigned long long *)value = a && a->kind == MAPPED ? a->physical->id : 0; break;
     case CU_POINTER_ATTRIBUTE_MAPPED: *(unsigned *)value = a != NULL; break;
     default: return CUDA_ERROR_INVALID_VALUE;
     }
@@ -1334,7 +1335,7 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, const C
     ENTER(cuMemCreate);
     CHECK(bytes && bytes % GRANULARITY == 0 && !flags && prop->type == CU_MEM_ALLOCATION_TYPE_PINNED, CUDA_ERROR_INVALID_VALUE);
     CHECK(prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE && prop->location.id >= 0 && prop->location.id < device_count, CUDA_ERROR_INVALID_VALUE);
-    struct physical new = {PHYSICAL, -1, prop->location.id, 1, prop->requestedHandleTypes & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0, bytes};
+    struct physical new = {PHYSICAL, -1, prop->location.id, 1, prop->requestedHandleTypes & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0, bytes, next_id++};
     char name[32];
     snprintf(name, sizeof name, "device %d", physical[new.device]);
     new.fd = memfd_create(name, MFD_CLOEXEC);
@@ -1447,7 +1448,7 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, vo
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     CHECK(type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR && readlink(path, name, sizeof name - 1) > 0, CUDA_ERROR_INVALID_VALUE);
     CHECK(sscanf(name, "/memfd:device %d", &of) == 1 && !fstat(fd, &file), CUDA_ERROR_INVALID_VALUE);
-    struct physical new = {PHYSICAL, -1, -1, 1, 1, 1, (unsigned long long)file.st_size};
+    struct physical new = {PHYSICAL, -1, -1, 1, 1, 1, (unsigned long long)file.st_size, next_id++};
     for (int i = 0; i < device_count; i++)
         if (physical[i] == of) new.device = i;
     CHECK(new.device >= 0, CUDA_ERROR_INVALID_DEVICE);

@@ -34,7 +34,6 @@ pub mod code {
     pub const NOT_FOUND: Code = 500;
     pub const NOT_READY: Code = 600;
     pub const CONTEXT_IS_DESTROYED: Code = 709;
-    pub const ALREADY_REGISTERED: Code = 712;
     pub const NOT_SUPPORTED: Code = 801;
 }
 
@@ -52,6 +51,7 @@ pub mod pointer {
     pub const RANGE_SIZE: c_int = 12;
     pub const MAPPING_SIZE: c_int = 18;
     pub const MAPPING_BASE: c_int = 19;
+    pub const MEMORY_BLOCK_ID: c_int = 20;
 }
 
 /// `CUmemorytype`.
@@ -195,7 +195,6 @@ table! {
     free = c"cuMemFree_v2": (pointer: Address);
     allocate_host = c"cuMemHostAlloc": (pointer: *mut *mut c_void, bytes: usize, flags: c_uint);
     free_host = c"cuMemFreeHost": (pointer: *mut c_void);
-    register_host = c"cuMemHostRegister_v2": (pointer: *mut c_void, bytes: usize, flags: c_uint);
     copy = c"cuMemcpyAsync": (to: Address, from: Address, bytes: usize, stream: Object);
     copy_2d = c"cuMemcpy2DAsync_v2": (copy: *const Copy2D, stream: Object);
     stream_create = c"cuStreamCreate": (stream: *mut Object, flags: c_uint);
@@ -306,9 +305,18 @@ impl Api {
 
     /// The buffer id of the allocation that `address` lies in.
     pub fn buffer_id(&self, address: Address) -> Option<u64> {
+        self.id(pointer::BUFFER_ID, address)
+    }
+
+    /// The id of the physical memory that is mapped at `address`, of virtual memory management. No other memory of the process has it, at any time.
+    pub fn block_id(&self, address: Address) -> Option<u64> {
+        self.id(pointer::MEMORY_BLOCK_ID, address)
+    }
+
+    fn id(&self, attribute: c_int, address: Address) -> Option<u64> {
         let mut id = 0_u64;
         // SAFETY: the attribute is an `unsigned long long`.
-        let code = unsafe { (self.pointer_attribute)((&raw mut id).cast(), pointer::BUFFER_ID, address) };
+        let code = unsafe { (self.pointer_attribute)((&raw mut id).cast(), attribute, address) };
         (code == code::SUCCESS && id != 0).then_some(id)
     }
 

@@ -7,7 +7,6 @@ use crate::api::{Address, Api};
 use crate::counts::{COUNTS, count};
 use crate::error::Result;
 use crate::look::{Seen, look, watched_driver};
-use crate::pinned;
 use crate::place::{self, BOUNCE, Lane, Place};
 use crate::{Kind, Scratch};
 
@@ -101,8 +100,7 @@ pub unsafe fn copy_at(api: &Api, to: At, from: At, bytes: usize) -> Result<()> {
     count_copy(&to, &from, bytes);
     let place = place_of(api, &from.seen, &to.seen)?;
     let pageable = |at: &At| at.is_host() && !at.seen.pinned;
-    let in_pinned_part = |at: &At| pinned::are_pinned(api, place.context, at.address, bytes);
-    if [&from, &to].into_iter().all(|at| !pageable(at) || in_pinned_part(at)) {
+    if !pageable(&from) && !pageable(&to) {
         return place.run(api, |lane| enqueue(api, lane, to.driver(), from.driver(), bytes));
     }
     if bytes > BOUNCE {

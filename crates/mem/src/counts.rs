@@ -45,8 +45,6 @@ counts! {
     bytes_on_device,
     /// Kernels that combined, gathered or scattered.
     kernels,
-    /// Parts of the job's segment that the driver has pinned.
-    pinned_parts,
     /// Allocations exported to other processes.
     exports,
     /// Exports of other processes mapped.

@@ -1,6 +1,7 @@
 //! Device memory reached by other processes of the machine, by the driver's handles or by descriptors.
 //!
-//! An allocation is exported once: what the driver has answered is kept by its buffer id, which no later allocation of the process has.
+//! An allocation is exported once: what the driver has answered is kept by its buffer id, or by the id of its physical memory, which no later
+//! allocation of the process has.
 //! An export names those that were freed since, as far as that has been noticed: each call looks at one of them.
 //! What others export is mapped once, and the mapping is kept until the same peer exports another allocation that overlaps the first or
 //! names it among the freed ones, until the peer is forgotten, or until there are too many; never as long as a [`Mapped`] of it lives.
@@ -27,6 +28,9 @@ const MOST_DESCRIPTORS: usize = 128;
 /// How many of them are looked at for a new one, whose handle takes longer by far.
 const LOOKS: usize = 64;
 
+/// An id with this bit is one of physical memory.
+const PHYSICAL: u64 = 1 << 63;
+
 /// An allocation of this process: where it begins, and what others need, or `None` if it cannot be exported.
 #[derive(Clone)]
 struct Own {
@@ -39,7 +43,7 @@ struct Own {
 /// The allocations of this process that others may know.
 #[derive(Default)]
 struct Exports {
-    /// By buffer id.
+    /// By id.
     kept: HashMap<u64, Own>,
     /// The same in the order in which they came, to look at one after the other.
     order: VecDeque<u64>,
@@ -89,71 +93,91 @@ pub fn export(address: *const u8) -> Option<Export> {
     let address = address.expose_provenance();
     let seen = look(api, address).ok()?;
     let Kind::Device(device) = seen.kind else { return None };
-    if seen.buffer == 0 {
+    // Memory without a context is of a pool or of virtual memory management.
+    let physical = if seen.context.is_null() {
+        api.block_id(address as Address)
+    } else {
+        None
+    };
+    let id = physical.map_or(seen.buffer, |id| id | PHYSICAL);
+    if id == 0 {
         return None;
     }
-    let kept = exports().get_or_insert_default().kept.get(&seen.buffer).cloned();
-    let is_kept = kept.is_some();
-    let own = kept.unwrap_or_else(|| ask(api, address as Address, device, seen.context, seen.buffer));
+    let kept = exports().get_or_insert_default().kept.get(&id).cloned();
+    let new = match kept {
+        Some(_) => None,
+        None => Some(ask(api, address as Address, device, seen.context, id)),
+    };
     let mut exports = exports();
     let exports = exports.get_or_insert_default();
     exports.look_at_the_next(api);
-    let export = own.export;
-    let base = own.base;
-    if !is_kept && !exports.add(api, seen.buffer, own) {
-        return None;
-    }
+    let own = match (kept, new) {
+        (Some(kept), _) => kept,
+        (None, Some(new)) => exports.add(api, id, new),
+        (None, None) => return None,
+    };
     Some(Export {
-        offset: (address as u64).checked_sub(base)?,
+        offset: (address as u64).checked_sub(own.base)?,
         freed: exports.freed,
-        ..export?
+        ..own.export?
     })
 }
 
+/// Does the memory that has this id still begin there?
+fn is_there(api: &Api, base: Address, id: u64) -> bool {
+    match id & PHYSICAL {
+        0 => api.buffer_id(base) == Some(id),
+        _ => api.block_id(base).is_some_and(|block| block | PHYSICAL == id),
+    }
+}
+
 impl Exports {
-    /// False: there are too many with descriptors.
-    fn add(&mut self, api: &Api, buffer: u64, own: Own) -> bool {
+    /// Keep it, unless another thread has done so meanwhile: what is kept.
+    fn add(&mut self, api: &Api, id: u64, mut own: Own) -> Own {
         for _ in 0..self.order.len().min(LOOKS) {
             self.look_at_the_next(api);
         }
+        // Others may know its descriptor.
+        if let Some(kept) = self.kept.get(&id) {
+            return kept.clone();
+        }
         let has_descriptor = |own: &&Own| own.physical.is_some();
         if has_descriptor(&&own) && self.kept.values().filter(has_descriptor).count() >= MOST_DESCRIPTORS {
-            return false;
+            (own.export, own.physical) = (None, None);
         }
         if self.kept.len() >= MOST_EXPORTS {
             // Others may still be about to take the descriptors.
             let oldest = self
                 .order
                 .iter()
-                .position(|buffer| self.kept.get(buffer).is_none_or(|own| own.physical.is_none()));
+                .position(|id| self.kept.get(id).is_none_or(|own| own.physical.is_none()));
             if let Some(oldest) = oldest.and_then(|at| self.order.remove(at)) {
                 self.kept.remove(&oldest);
             }
         }
-        if self.kept.insert(buffer, own).is_none() {
-            self.order.push_back(buffer);
-        }
-        true
+        self.kept.insert(id, own.clone());
+        self.order.push_back(id);
+        own
     }
 
     /// Was the next one freed?
     fn look_at_the_next(&mut self, api: &Api) {
-        let Some(buffer) = self.order.pop_front() else { return };
-        let Some(own) = self.kept.get(&buffer) else { return };
-        if api.buffer_id(own.base) == Some(buffer) {
-            self.order.push_back(buffer);
+        let Some(id) = self.order.pop_front() else { return };
+        let Some(own) = self.kept.get(&id) else { return };
+        if is_there(api, own.base, id) {
+            self.order.push_back(id);
             return;
         }
         let was_exported = own.export.is_some();
-        self.kept.remove(&buffer);
+        self.kept.remove(&id);
         if was_exported {
             self.freed.rotate_right(1);
-            self.freed[0] = buffer;
+            self.freed[0] = id;
         }
     }
 }
 
-fn ask(api: &Api, address: Address, device: Device, context: Object, buffer: u64) -> Own {
+fn ask(api: &Api, address: Address, device: Device, context: Object, id: u64) -> Own {
     let none = Own {
         base: address,
         export: None,
@@ -169,7 +193,7 @@ fn ask(api: &Api, address: Address, device: Device, context: Object, buffer: u64
     let export = |handle, base, size, is_descriptor| Export {
         handle,
         device: uuid.0,
-        buffer,
+        buffer: id,
         base,
         offset: 0,
         size: size as u64,
@@ -219,8 +243,8 @@ fn uuid_of(api: &Api, device: Device) -> Option<Uuid> {
 #[derive(Debug)]
 pub struct Mapped {
     start: *mut u8,
-    /// Null: memory of this process.
-    key: Option<[u8; 64]>,
+    /// Handle and id of the export; `None`: memory of this process.
+    key: Option<([u8; 64], u64)>,
 }
 
 // SAFETY: it gives its address alone.
@@ -240,7 +264,8 @@ impl Drop for Mapped {
         let Some(key) = self.key else { return };
         let mut mappings = mappings();
         let Some(mappings) = mappings.as_mut() else { return };
-        if let Some(at) = mappings.list.iter().position(|mapping| mapping.export.handle == key) {
+        let is_it = |mapping: &Mapping| (mapping.export.handle, mapping.export.buffer) == key;
+        if let Some(at) = mappings.list.iter().position(is_it) {
             mappings.list[at].uses -= 1;
             if mappings.list[at].uses == 0 && mappings.list[at].peers.is_empty() {
                 mappings.close(at);
@@ -278,7 +303,7 @@ pub fn map(peer: u64, export: &Export) -> Option<Mapped> {
     mapping.uses += 1;
     Some(Mapped {
         start: std::ptr::with_exposed_provenance_mut((mapping.at + export.offset) as usize),
-        key: Some(export.handle),
+        key: Some((export.handle, export.buffer)),
     })
 }
 
@@ -286,7 +311,7 @@ pub fn map(peer: u64, export: &Export) -> Option<Mapped> {
 fn own(api: &Api, export: &Export) -> Option<*mut u8> {
     let kept = exports().as_ref()?.kept.get(&export.buffer).cloned()?;
     let same = kept.export.is_some_and(|own| own.handle == export.handle) && kept.base == export.base;
-    (same && api.buffer_id(kept.base) == Some(export.buffer))
+    (same && is_there(api, kept.base, export.buffer))
         .then(|| std::ptr::with_exposed_provenance_mut((kept.base + export.offset) as usize))
 }
 
@@ -412,18 +437,13 @@ impl Mappings {
     fn close(&mut self, at: usize) {
         let mapping = self.list.swap_remove(at);
         count(&COUNTS.closes);
-        if let Some(api) = watched_driver()
-            && let Ok(_current) = Current::enter(api, mapping.context)
-        {
+        let Some(api) = watched_driver() else { return };
+        if mapping.export.is_descriptor != 0 {
             // SAFETY: mapped by `ask`, and not in use.
-            unsafe {
-                match mapping.export.is_descriptor {
-                    0 => {
-                        (api.ipc_close)(mapping.at);
-                    }
-                    _ => physical::unmap(api, mapping.at, mapping.export.size as usize),
-                }
-            }
+            unsafe { physical::unmap(api, mapping.at, mapping.export.size as usize) };
+        } else if let Ok(_current) = Current::enter(api, mapping.context) {
+            // SAFETY: as above.
+            unsafe { (api.ipc_close)(mapping.at) };
         }
     }
 }

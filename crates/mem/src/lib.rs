@@ -21,7 +21,6 @@ mod launch;
 mod look;
 mod physical;
 mod pieces;
-mod pinned;
 mod place;
 mod ptx;
 #[cfg(test)]
@@ -35,7 +34,7 @@ use std::fmt;
 
 pub use counts::{Counts, counts};
 pub use error::{Error, Result};
-pub use ipc::Mapped;
+pub use ipc::{MOST as MOST_MAPPINGS, Mapped};
 pub use isthmus_os::device::{has_driver, is_watched, watch};
 pub use ranges::host_range;
 pub use scratch::Scratch;
@@ -128,7 +127,7 @@ pub struct Export {
     pub handle: [u8; 64],
     /// The device, by its UUID.
     pub device: [u8; 16],
-    /// The allocation's buffer id in its process: another one, and the memory was freed since.
+    /// The allocation's buffer id, or the id of its physical memory, in its process: another one, and the memory was freed since.
     pub buffer: u64,
     /// Where the allocation begins in its process: of two that overlap, the first was freed.
     pub base: u64,
@@ -165,7 +164,8 @@ pub fn export(address: *const u8) -> Option<Export> {
 
 /// Map what process `peer` (any number that names it in this process) has exported. The mapping is kept, bounded in number, and closed when
 /// `peer` exports another buffer at its place, or by [`forget`], but not before the answer is dropped. `None`: it cannot be mapped (another
-/// machine, container or device without peer access; this process uses no device). Of the peer's words, the size is checked.
+/// machine, container or device without peer access; this process uses no device). Of the peer's words, the size is checked, by the driver where it
+/// maps a descriptor's memory; whether `offset` and what the caller reads lie in it is for the caller to check. Blocks while the driver maps.
 pub fn map(peer: u64, export: &Export) -> Option<Mapped> {
     ipc::map(peer, export)
 }

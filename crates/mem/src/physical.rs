@@ -33,7 +33,7 @@ pub struct Exported {
 }
 
 impl Exported {
-    /// The memory at `address`. `None`: it is none of virtual memory management, or was made without a descriptor.
+    /// The memory at `address`; blocks while the driver makes a descriptor. `None`: it is none of virtual memory management, or was made without a descriptor.
     pub fn of(api: &Api, address: Address) -> Option<Self> {
         let (base, size) = api.mapping_of(address)?;
         let mut physical: Physical = 0;
@@ -46,10 +46,14 @@ impl Exported {
             }
             let answer = (api.physical_export)((&raw mut descriptor).cast(), physical, DESCRIPTOR, 0);
             (api.physical_release)(physical);
-            (answer == code::SUCCESS && descriptor >= 0).then(|| Self {
-                descriptor: OwnedFd::from_raw_fd(descriptor),
-                base,
-                size,
+            (answer == code::SUCCESS && descriptor >= 0).then(|| {
+                // A program that this one starts must not keep the memory.
+                libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC);
+                Self {
+                    descriptor: OwnedFd::from_raw_fd(descriptor),
+                    base,
+                    size,
+                }
             })
         }
     }
@@ -70,7 +74,7 @@ impl Exported {
 }
 
 /// Map `size` bytes of physical memory that another process has exported, for these devices of this one. `None`: it may not be taken from
-/// there, or the driver refuses.
+/// there, or the driver refuses. Blocks while the driver maps it.
 pub fn map(api: &Api, handle: [u8; 64], size: usize, devices: &[Device]) -> Option<Address> {
     // SAFETY: any bytes are such a handle.
     let handle = unsafe { std::mem::transmute::<[u8; 64], Handle>(handle) };

@@ -47,14 +47,6 @@ impl Ranges {
         })
     }
 
-    fn that_contains(&self, address: usize) -> Option<Range<usize>> {
-        let _lock = self.change.lock().unwrap_or_else(PoisonError::into_inner);
-        let range = |i: usize| self.starts[i].load(Ordering::Relaxed)..self.ends[i].load(Ordering::Relaxed);
-        (0..self.used.load(Ordering::Relaxed))
-            .map(range)
-            .find(|range| range.contains(&address))
-    }
-
     /// False if there is no room.
     fn add(&self, range: &Range<usize>) -> bool {
         let _lock = self.change.lock().unwrap_or_else(PoisonError::into_inner);
@@ -91,11 +83,6 @@ pub fn host_range(start: *const u8, bytes: usize) {
     let start = start.addr();
     HOST.remove(start);
     HOST.add(&(start..start + bytes));
-}
-
-/// The segment of the job that the address lies in.
-pub fn told_range(address: usize) -> Option<Range<usize>> {
-    HOST.that_contains(address)
 }
 
 /// Addresses that the driver has called host memory, by their upper bits, each at one place; the lowest bit: it was pinned.

@@ -46,13 +46,13 @@ impl Engine {
             bytes: length as u64,
             is_near: to != self.me && !self.has_faults() && !self.channels.is_remote(to),
             sender_exports: &|| {
-                export.set(buffer.device_row(true).and_then(|row| mem::export(row)));
+                export.set(buffer.device_row(true).and_then(|row| export_of(row, length as u64)));
                 export.get().is_some()
             },
             receiver_exports: &|| false,
         });
         let (By::Pull, Some(export)) = (by, export.get()) else {
-            counters::DEVICE_PIECES.add(1);
+            counters::DEVICE_PIECES.add(u64::from(length > 0 && to != self.me));
             // SAFETY: the caller's promise.
             return unsafe { self.send(mode, to, posting, buffer, length) };
         };
@@ -98,7 +98,7 @@ impl Engine {
             // The receiver copies a message out of its block, which then changes hands, or goes back.
             receiver_exports: &|| {
                 if record.lines_into_block().is_none() {
-                    export.set(buffer.device_row(false).and_then(|row| mem::export(row)));
+                    export.set(buffer.device_row(false).and_then(|row| export_of(row, expected)));
                 }
                 export.get().is_some()
             },
@@ -224,4 +224,10 @@ impl Engine {
         }
         copied
     }
+}
+
+/// An export that has all bytes of a row.
+fn export_of(row: *const u8, bytes: u64) -> Option<Export> {
+    let has_all = |export: &Export| export.offset.checked_add(bytes).is_some_and(|end| end <= export.size);
+    mem::export(row).filter(has_all)
 }

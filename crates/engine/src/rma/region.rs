@@ -307,9 +307,18 @@ pub fn register_as(base: *mut u8, length: u64, atomicity: Atomicity) -> Result<R
 /// Memory of a device: others map it, and copy by its driver, or call for it.
 #[cold]
 fn register_on_device(base: *const u8, length: u64, id: u32) -> Result<Region> {
+    let table = locks::own()?;
+    let has_all = |export: &Export| {
+        export
+            .size
+            .checked_sub(export.offset)
+            .is_some_and(|rest| rest >= length)
+    };
     let shared_address = match mem::export(base) {
+        // Each mapping of virtual memory management has a descriptor of its own: the rest may lie in the next one.
         None => 0,
-        Some(export) if export.size - export.offset < length => {
+        Some(export) if !has_all(&export) && export.is_descriptor != 0 => 0,
+        Some(export) if !has_all(&export) => {
             return Err(Error::Device(format!(
                 "memory of a GPU at {base:?}, {length} bytes: its allocation ends before"
             )));
@@ -327,7 +336,7 @@ fn register_on_device(base: *const u8, length: u64, id: u32) -> Result<Region> {
         base: base.addr() as u64,
         length,
         shared_address,
-        locks: locks::own()?.0,
+        locks: table.0,
         atomicity: ON_DEVICE,
         phase: 0,
         id,

@@ -1,7 +1,7 @@
 //! Reductions of memory of devices by kernels, if all ranks have theirs there.
 //!
 //! Each rank maps the others' memory, combines one slice of all elements, and writes what comes of it wherever it belongs: no other rank reads or
-//! writes that slice, so that ranks meet once, at the end. The first rank's elements are the leftmost operands everywhere, so results repeat.
+//! writes that slice, so that ranks meet once after that. The first rank's elements are the leftmost operands everywhere, so results repeat.
 
 use std::ffi::c_void;
 use std::ops::Range;
@@ -93,7 +93,9 @@ fn may_be(arguments: Arguments<'_>) -> bool {
         comm,
         ..
     } = arguments;
-    !check::is_on() && comm.size() > 1 && !comm.is_inter() && is_long(count, datatype) && {
+    // Each rank maps two buffers of each other one.
+    let can_map = comm.size() > 1 && 2 * (comm.size() as usize - 1) <= mem::MOST_MAPPINGS;
+    can_map && !check::is_on() && !comm.is_inter() && is_long(count, datatype) && {
         let node = |rank| comm.group.peer(rank).map(rma::node_of);
         datatype.is_contiguous()
             && Combine::of(op.which(), datatype).is_some()
@@ -198,6 +200,8 @@ unsafe fn reduce(results: Results<'_>, arguments: Arguments<'_>) -> Result<bool>
         return Ok(false);
     };
     let exports = exchange(comm, told)?;
+    let bytes = count as u64 * size as u64;
+    let has_all = |export: &Export| export.offset.checked_add(bytes).is_some_and(|end| end <= export.size);
     let peer = |rank: usize| comm.group.peer(rank as i32).map_or(u64::MAX, |peer| u64::from(peer.0));
     let at = |which: usize| -> Option<Vec<Place>> {
         let of_rank = |rank: usize| match rank == me {
@@ -206,7 +210,8 @@ unsafe fn reduce(results: Results<'_>, arguments: Arguments<'_>) -> Result<bool>
                 _mapped: None,
             }),
             false => {
-                let mapped = mem::map(peer(rank), &exports[rank][which])?;
+                let export = Some(&exports[rank][which]).filter(|export| has_all(export))?;
+                let mapped = mem::map(peer(rank), export)?;
                 Some(Place {
                     start: mapped.start(),
                     _mapped: Some(mapped),
@@ -215,15 +220,28 @@ unsafe fn reduce(results: Results<'_>, arguments: Arguments<'_>) -> Result<bool>
         };
         (0..ranks).map(of_rank).collect()
     };
-    let mapped = at(0).zip(at(1));
-    let (true, Some((inputs, outputs))) = (do_all(comm, mapped.is_some())?, mapped) else {
-        return Ok(false);
-    };
     let is_in_place = |rank: usize| {
         let [input, output] = &exports[rank];
         results.are_at(rank) && (input.buffer, input.offset) == (output.buffer, output.offset)
     };
     let slice = results.slice(me, ranks, count as usize);
+    let is_own_in_place = own.input == own.output.cast_const();
+    let needed = match results {
+        Results::All => usize::from(me > 1 && is_in_place(me)),
+        Results::At(root) => usize::from(root > 1 && is_in_place(root)),
+        Results::Prefixes { .. } => 2,
+        Results::Blocks(_) => usize::from(is_own_in_place),
+    };
+    // Without memory for it the call goes on in host memory.
+    let take = || {
+        (0..needed)
+            .map(|_| Scratch::on(own.device, (slice.len() * size).max(1)).ok())
+            .collect::<Option<Vec<_>>>()
+    };
+    let ready = at(0).zip(at(1)).zip(take());
+    let (true, Some(((inputs, outputs), scratch))) = (do_all(comm, ready.is_some())?, ready) else {
+        return Ok(false);
+    };
     let work = Work {
         combine,
         device: own.device,
@@ -231,28 +249,26 @@ unsafe fn reduce(results: Results<'_>, arguments: Arguments<'_>) -> Result<bool>
         outputs,
         bytes: slice.start * size..slice.end * size,
         count: slice.len(),
+        scratch,
     };
     // SAFETY: the caller's promise, of all ranks: this slice of the elements is this rank's alone, and its own block comes to its beginning when
     // all have read their slices.
     unsafe {
-        let mut block = None;
         let combined = match results {
             Results::All => work.all(me, is_in_place(me)),
             Results::At(root) => work.combine_to(work.output(root), is_in_place(root).then_some(root)),
             Results::Prefixes { inclusive } => work.prefixes(inclusive),
-            Results::Blocks(_) if own.input == own.output.cast_const() => work
-                .scratch()
-                .and_then(|kept| work.combine_to(block.insert(kept).start(), None)),
+            Results::Blocks(_) if is_own_in_place => work.combine_to(work.scratch(0), None),
             Results::Blocks(_) => work.combine_to(own.output, None),
         };
         let met = agree(comm, combined.is_ok());
         combined?;
         met?;
-        if let Some(block) = block {
-            work.copy(own.output, block.start())?;
+        if let (Results::Blocks(_), true) = (results, is_own_in_place) {
+            work.copy(own.output, work.scratch(0))?;
         }
     }
-    counters::DEVICE_REDUCTIONS.add(1);
+    counters::DEVICE_REDUCTIONS.add_anywhere(1);
     Ok(true)
 }
 
@@ -272,10 +288,12 @@ struct Work {
     /// Where the slice lies in each.
     bytes: Range<usize>,
     count: usize,
+    /// Memory of the device, each for the slice: as many as the results need.
+    scratch: Vec<Scratch>,
 }
 
-/// # Safety
-/// The slice of all inputs is readable and that of outputs, where there are results, writable by the driver; nobody else uses it.
+/// Its unsafe functions ask for this: the slice of all inputs is readable and that of outputs, where there are results, writable by the driver,
+/// and no other rank uses it.
 impl Work {
     fn input(&self, rank: usize) -> *const u8 {
         self.inputs[rank].start.wrapping_add(self.bytes.start).cast_const()
@@ -285,9 +303,8 @@ impl Work {
         self.outputs[rank].start.wrapping_add(self.bytes.start)
     }
 
-    /// Memory of the device for the slice.
-    fn scratch(&self) -> Result<Scratch> {
-        Scratch::on(self.device, self.bytes.len()).map_err(|error| device::failed(&error))
+    fn scratch(&self, which: usize) -> *mut u8 {
+        self.scratch[which].start()
     }
 
     unsafe fn copy(&self, to: *mut u8, from: *const u8) -> Result<()> {
@@ -309,19 +326,14 @@ impl Work {
         unsafe {
             // The first two may be overwritten by what comes of them.
             let later = in_place.filter(|rank| *rank > 1);
-            let kept = match later {
-                Some(rank) => {
-                    let kept = self.scratch()?;
-                    self.copy(kept.start(), self.input(rank))?;
-                    Some(kept)
-                }
-                None => None,
-            };
+            if let Some(rank) = later {
+                self.copy(self.scratch(0), self.input(rank))?;
+            }
             self.apply(result, self.input(0), self.input(1))?;
             (2..self.inputs.len()).try_for_each(|rank| {
-                let right = match &kept {
-                    Some(kept) if later == Some(rank) => kept.start().cast_const(),
-                    _ => self.input(rank),
+                let right = match later == Some(rank) {
+                    true => self.scratch(0).cast_const(),
+                    false => self.input(rank),
                 };
                 self.apply(result, result, right)
             })
@@ -341,17 +353,17 @@ impl Work {
     }
 
     unsafe fn prefixes(&self, inclusive: bool) -> Result<()> {
-        let (mut before, mut with) = (self.scratch()?, self.scratch()?);
+        let (mut before, mut with) = (self.scratch(0), self.scratch(1));
         // SAFETY: the caller's promise.
         unsafe {
             for rank in 0..self.inputs.len() {
                 match rank {
-                    0 => self.copy(with.start(), self.input(0))?,
-                    _ => self.apply(with.start(), before.start(), self.input(rank))?,
+                    0 => self.copy(with, self.input(0))?,
+                    _ => self.apply(with, before, self.input(rank))?,
                 }
                 match inclusive {
-                    true => self.copy(self.output(rank), with.start())?,
-                    false if rank > 0 => self.copy(self.output(rank), before.start())?,
+                    true => self.copy(self.output(rank), with)?,
+                    false if rank > 0 => self.copy(self.output(rank), before)?,
                     false => {}
                 }
                 std::mem::swap(&mut before, &mut with);
