@@ -56,7 +56,7 @@ const SURROUNDINGS: [(&str, &str, &str); 4] = [
     ),
     ("one device for all", "ISTHMUS_TEST_DEVICES", "1"),
 ];
-const TRIED_THERE: [&str; 3] = ["messages", "collectives", "layouts"];
+const TRIED_THERE: [&str; 4] = ["messages", "collectives", "layouts", "windows"];
 
 fn surroundings(variable: &str, value: &str) -> Result<()> {
     for name in TRIED_THERE {

@@ -125,7 +125,7 @@ static const struct call NEIGHBOURS[] = {
 };
 
 static const enum kind KINDS[][BUFFERS] = {
-    {DEVICE, DEVICE}, {MIXED, MIXED}, {DEVICE, HOST}, {HOST, DEVICE}, {OTHER, DEVICE}, {MANAGED, POOLED},
+    {DEVICE, DEVICE}, {MIXED, MIXED}, {DEVICE, HOST}, {HOST, DEVICE}, {OTHER, DEVICE}, {MANAGED, POOLED}, {MAPPED, MAPPED},
 };
 
 static const int COUNTS[] = {0, 1, 2, 256, 7500, 65537};

@@ -60,7 +60,10 @@ enum {
     CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE = 10,
     CU_POINTER_ATTRIBUTE_RANGE_START_ADDR = 11,
     CU_POINTER_ATTRIBUTE_RANGE_SIZE = 12,
-    CU_POINTER_ATTRIBUTE_MAPPED = 13
+    CU_POINTER_ATTRIBUTE_MAPPED = 13,
+    CU_POINTER_ATTRIBUTE_MAPPING_SIZE = 18,
+    CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR = 19,
+    CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID = 20
 };
 enum { CU_MEMORYTYPE_HOST = 1, CU_MEMORYTYPE_DEVICE = 2, CU_MEMORYTYPE_ARRAY = 3, CU_MEMORYTYPE_UNIFIED = 4 };
 enum {
@@ -77,6 +80,17 @@ enum { CU_EVENT_DEFAULT = 0, CU_EVENT_DISABLE_TIMING = 2 };
 enum { CU_MEMHOSTALLOC_PORTABLE = 1, CU_MEMHOSTALLOC_DEVICEMAP = 2, CU_MEMHOSTREGISTER_PORTABLE = 1, CU_MEMHOSTREGISTER_DEVICEMAP = 2 };
 enum { CU_MEM_ATTACH_GLOBAL = 1 };
 enum { CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS = 1 };
+enum { CU_MEM_ALLOCATION_TYPE_PINNED = 1, CU_MEM_LOCATION_TYPE_DEVICE = 1, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR = 1,
+       CU_MEM_ACCESS_FLAGS_PROT_READWRITE = 3 };
+typedef struct { int type, id; } CUmemLocation;
+typedef struct {
+    int type, requestedHandleTypes;
+    CUmemLocation location;
+    void *win32HandleMetaData;
+    struct { unsigned char compressionType, gpuDirectRDMACapable; unsigned short usage; unsigned char reserved[4]; } allocFlags;
+} CUmemAllocationProp;
+typedef struct { CUmemLocation location; int flags; } CUmemAccessDesc;
+typedef unsigned long long CUmemGenericAllocationHandle;
 #define CU_STREAM_LEGACY ((CUstream)1)
 #define CU_STREAM_PER_THREAD ((CUstream)2)
 
@@ -193,7 +207,17 @@ typedef struct {
                          CUstream stream, void **parameters, void **extra))                                                                  \
     one(cuIpcGetMemHandle, (CUipcMemHandle * handle, CUdeviceptr pointer))                                                                   \
     one(cuIpcOpenMemHandle, (CUdeviceptr * pointer, CUipcMemHandle handle, unsigned flags))                                                  \
-    one(cuIpcCloseMemHandle, (CUdeviceptr pointer))
+    one(cuIpcCloseMemHandle, (CUdeviceptr pointer))                                                                                          \
+    one(cuMemCreate, (CUmemGenericAllocationHandle * handle, size_t bytes, const CUmemAllocationProp *prop, unsigned long long flags))       \
+    one(cuMemRelease, (CUmemGenericAllocationHandle handle))                                                                                 \
+    one(cuMemAddressReserve, (CUdeviceptr * pointer, size_t bytes, size_t alignment, CUdeviceptr wanted, unsigned long long flags))          \
+    one(cuMemAddressFree, (CUdeviceptr pointer, size_t bytes))                                                                               \
+    one(cuMemMap, (CUdeviceptr pointer, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle, unsigned long long flags))         \
+    one(cuMemUnmap, (CUdeviceptr pointer, size_t bytes))                                                                                     \
+    one(cuMemSetAccess, (CUdeviceptr pointer, size_t bytes, const CUmemAccessDesc *access, size_t count))                                    \
+    one(cuMemRetainAllocationHandle, (CUmemGenericAllocationHandle * handle, void *pointer))                                                 \
+    one(cuMemExportToShareableHandle, (void *shareable, CUmemGenericAllocationHandle handle, int type, unsigned long long flags))            \
+    one(cuMemImportFromShareableHandle, (CUmemGenericAllocationHandle * handle, void *shareable, int type))
 
 #define DECLARE(name, arguments) CUresult name arguments;
 PROCEDURES(DECLARE)

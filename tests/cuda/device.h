@@ -36,6 +36,14 @@ static struct {
     CUresult (*allocate_host)(void **, size_t, unsigned);
     CUresult (*release)(CUdeviceptr);
     CUresult (*release_host)(void *);
+    CUresult (*physical)(unsigned long long *, size_t, const void *, unsigned long long);
+    CUresult (*release_physical)(unsigned long long);
+    CUresult (*reserve)(CUdeviceptr *, size_t, size_t, CUdeviceptr, unsigned long long);
+    CUresult (*release_reserved)(CUdeviceptr, size_t);
+    CUresult (*map)(CUdeviceptr, size_t, size_t, unsigned long long, unsigned long long);
+    CUresult (*unmap)(CUdeviceptr, size_t);
+    CUresult (*access)(CUdeviceptr, size_t, const void *, size_t);
+    CUresult (*range)(CUdeviceptr *, size_t *, CUdeviceptr);
     CUresult (*to_device)(CUdeviceptr, const void *, size_t);
     CUresult (*to_host)(void *, CUdeviceptr, size_t);
 } cu;
@@ -123,6 +131,14 @@ static void open_driver(void) {
     *(void **)&cu.allocate_host = procedure(library, "cuMemHostAlloc");
     *(void **)&cu.release = procedure(library, "cuMemFree_v2");
     *(void **)&cu.release_host = procedure(library, "cuMemFreeHost");
+    *(void **)&cu.physical = procedure(library, "cuMemCreate");
+    *(void **)&cu.release_physical = procedure(library, "cuMemRelease");
+    *(void **)&cu.reserve = procedure(library, "cuMemAddressReserve");
+    *(void **)&cu.release_reserved = procedure(library, "cuMemAddressFree");
+    *(void **)&cu.map = procedure(library, "cuMemMap");
+    *(void **)&cu.unmap = procedure(library, "cuMemUnmap");
+    *(void **)&cu.access = procedure(library, "cuMemSetAccess");
+    *(void **)&cu.range = procedure(library, "cuMemGetAddressRange_v2");
     *(void **)&cu.to_device = procedure(library, "cuMemcpyHtoD_v2");
     *(void **)&cu.to_host = procedure(library, "cuMemcpyDtoH_v2");
     DRIVER(cu.init(0));
@@ -137,10 +153,10 @@ static void open_driver(void) {
     }
 }
 
-/* DEVICE: the rank's own one; OTHER: the next one's, if there is another; POOLED: memory of a pool, which has no IPC handle; MIXED: DEVICE at
- * even ranks, HOST at odd ones. */
-enum kind { HOST, DEVICE, OTHER, MANAGED, PINNED, POOLED, MIXED };
-__attribute__((unused)) static const char *const kind_names[] = {"host", "device", "other device", "managed", "pinned", "pooled", "mixed"};
+/* DEVICE: the rank's own one; OTHER: the next one's, if there is another; POOLED: memory of a pool, which has no IPC handle; MAPPED:
+ * of virtual memory management, which has a descriptor; MIXED: DEVICE at even ranks, HOST at odd ones. */
+enum kind { HOST, DEVICE, OTHER, MANAGED, PINNED, POOLED, MAPPED, MIXED };
+__attribute__((unused)) static const char *const kind_names[] = {"host", "device", "other device", "managed", "pinned", "pooled", "mapped", "mixed"};
 
 static enum kind resolved(enum kind kind) {
     if (!cu.init) return HOST;
@@ -157,6 +173,31 @@ static CUcontext enter(enum kind kind) {
 }
 static void leave(CUcontext before) { DRIVER(cu.set(before)); }
 
+enum { GRANULARITY = 2 << 20 };
+
+/* Memory of virtual memory management, of a device. */
+static CUdeviceptr take_mapped(int device, size_t bytes) {
+    /* CUmemAllocationProp: pinned, a file descriptor, at this device; CUmemAccessDesc: this device, to read and write. */
+    struct { int type, handles, at, id; void *meta; unsigned char flags[8]; } wanted = {1, 1, 1, device, NULL, {0}};
+    struct { int at, id, flags; } access = {1, device, 3};
+    unsigned long long physical;
+    CUdeviceptr address;
+    bytes = (bytes + GRANULARITY - 1) / GRANULARITY * GRANULARITY;
+    DRIVER(cu.physical(&physical, bytes, &wanted, 0));
+    DRIVER(cu.reserve(&address, bytes, 0, 0, 0));
+    DRIVER(cu.map(address, bytes, 0, physical, 0));
+    DRIVER(cu.access(address, bytes, &access, 1));
+    DRIVER(cu.release_physical(physical));
+    return address;
+}
+
+static void give_mapped(CUdeviceptr address) {
+    size_t bytes;
+    DRIVER(cu.range(NULL, &bytes, address));
+    DRIVER(cu.unmap(address, bytes));
+    DRIVER(cu.release_reserved(address, bytes));
+}
+
 static void *take(enum kind kind, size_t bytes) {
     void *memory = NULL;
     CUdeviceptr address = 0;
@@ -172,6 +213,7 @@ static void *take(enum kind kind, size_t bytes) {
     if (kind == MANAGED) DRIVER(cu.allocate_managed(&address, bytes, CU_MEM_ATTACH_GLOBAL));
     if (kind == POOLED) DRIVER(cu.allocate_pooled(&address, bytes, NULL));
     if (kind == DEVICE || kind == OTHER) DRIVER(cu.allocate(&address, bytes));
+    if (kind == MAPPED) address = take_mapped(rank % devices, bytes);
     leave(before);
     return kind == PINNED ? memory : (void *)(uintptr_t)address;
 }
@@ -185,6 +227,8 @@ static void give(enum kind kind, void *memory) {
     CUcontext before = enter(kind);
     if (kind == PINNED)
         DRIVER(cu.release_host(memory));
+    else if (kind == MAPPED)
+        give_mapped((uintptr_t)memory);
     else
         DRIVER(cu.release((uintptr_t)memory));
     leave(before);

@@ -35,7 +35,7 @@
 
 /* ---- objects ------------------------------------------------------------------------------------------------------------------------ */
 
-enum { CONTEXT = 0x434f4e54, STREAM = 0x53545245, EVENT = 0x45564e54, MODULE = 0x4d4f4455, FUNCTION = 0x46554e43 };
+enum { CONTEXT = 0x434f4e54, STREAM = 0x53545245, EVENT = 0x45564e54, MODULE = 0x4d4f4455, FUNCTION = 0x46554e43, PHYSICAL = 0x50485953 };
 
 struct context {
     int magic, device, is_primary, is_alive, retained;
@@ -74,7 +74,13 @@ struct function {
     struct function *next;
 };
 
-enum kind { DEVICE, POOL, OPENED, MANAGED, PINNED, REGISTERED };
+enum kind { DEVICE, POOL, OPENED, MAPPED, MANAGED, PINNED, REGISTERED, RESERVED };
+
+/* Memory of virtual memory management: it has an address where it is mapped only. */
+struct physical {
+    int magic, fd, device, references, has_descriptor, is_imported;
+    unsigned long long bytes, id;
+};
 
 struct allocation {
     enum kind kind;
@@ -83,6 +89,8 @@ struct allocation {
     int fd, device, sync, others_fd_pid, others_fd, opens;
     unsigned long long id, inode;
     struct context *context;
+    struct physical *physical;
+    unsigned access; /* devices that may access what is mapped */
     struct allocation *next;
 };
 
@@ -245,7 +253,7 @@ static CUresult enter(enum procedure which) {
 
 static struct allocation *allocation_of(unsigned long long address) {
     for (struct allocation *a = allocations; a; a = a->next)
-        if (address >= a->start && address - a->start < a->bytes) return a;
+        if (a->kind != RESERVED && address >= a->start && address - a->start < a->bytes) return a;
     return NULL;
 }
 
@@ -280,6 +288,13 @@ static struct allocation *add(struct allocation what) {
     return a;
 }
 
+static void let_go(struct physical *physical) {
+    if (--physical->references) return;
+    close(physical->fd);
+    physical->magic = 0;
+    free(physical);
+}
+
 static void drop(struct allocation *gone) {
     for (struct allocation **a = &allocations; *a; a = &(*a)->next) {
         if (*a != gone) continue;
@@ -290,6 +305,7 @@ static void drop(struct allocation *gone) {
         munmap(gone->backing, gone->room);
         close(gone->fd);
     }
+    if (gone->kind == MAPPED) munmap(gone->backing, gone->room), let_go(gone->physical);
     if (gone->kind == MANAGED) mmap((void *)gone->start, gone->room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     if (gone->kind == PINNED) munmap((void *)gone->start, gone->room);
     free(gone);
@@ -321,6 +337,7 @@ static CUresult allocate(struct context *context, enum kind kind, CUdeviceptr *p
 static char *bytes_at(unsigned long long address, size_t bytes) {
     struct allocation *a = allocation_of(address);
     if (!a) return is_of_devices(address) ? NULL : (char *)address;
+    if (a->kind == MAPPED && !a->access) return NULL;
     if (bytes > a->bytes - (address - a->start)) return a->kind < MANAGED ? NULL : (char *)address;
     return a->kind < MANAGED ? a->backing + (address - a->start) : (char *)address;
 }
@@ -330,6 +347,7 @@ static char *reached(struct context *context, unsigned long long address, size_t
     struct allocation *a = allocation_of(address);
     if (!a || bytes > a->bytes - (address - a->start)) return NULL;
     if (a->kind >= MANAGED) return (char *)address;
+    if (a->kind == MAPPED) return a->access >> context->device & 1 ? a->backing + (address - a->start) : NULL;
     int own = a->context ? a->context == context : a->device == context->device;
     if (!own && !(a->device != context->device && (context->peers >> a->device & 1))) return NULL;
     return a->backing + (address - a->start);
@@ -998,6 +1016,9 @@ static CUresult attribute_of(struct allocation *a, void *value, int attribute, C
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE: *(unsigned *)value = a && a->kind == DEVICE; break;
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: *(CUdeviceptr *)value = a ? a->start : 0; break;
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE: *(size_t *)value = a ? a->bytes : 0; break;
+    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE: *(size_t *)value = a ? a->bytes : 0; break;
+    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR: *(CUdeviceptr *)value = a ? a->start : 0; break;
+    case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID: *(unsigned long long *)value = a && a->kind == MAPPED ? a->physical->id : 0; break;
     case CU_POINTER_ATTRIBUTE_MAPPED: *(unsigned *)value = a != NULL; break;
     default: return CUDA_ERROR_INVALID_VALUE;
     }
@@ -1300,6 +1321,145 @@ CUresult cuIpcCloseMemHandle(CUdeviceptr pointer) {
     return leave(CUDA_SUCCESS);
 }
 
+/* ---- virtual memory management ----------------------------------------------------------------------------------------------------------------- */
+
+/* Sizes and places of physical memory are multiples of it. */
+#define GRANULARITY (2ull << 20)
+
+static struct physical *physical_of(CUmemGenericAllocationHandle handle) {
+    struct physical *physical = (struct physical *)handle;
+    return physical && physical->magic == PHYSICAL ? physical : NULL;
+}
+
+CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, const CUmemAllocationProp *prop, unsigned long long flags) {
+    ENTER(cuMemCreate);
+    CHECK(bytes && bytes % GRANULARITY == 0 && !flags && prop->type == CU_MEM_ALLOCATION_TYPE_PINNED, CUDA_ERROR_INVALID_VALUE);
+    CHECK(prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE && prop->location.id >= 0 && prop->location.id < device_count, CUDA_ERROR_INVALID_VALUE);
+    struct physical new = {PHYSICAL, -1, prop->location.id, 1, prop->requestedHandleTypes & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0, bytes, next_id++};
+    char name[32];
+    snprintf(name, sizeof name, "device %d", physical[new.device]);
+    new.fd = memfd_create(name, MFD_CLOEXEC);
+    CHECK(new.fd >= 0 && !ftruncate(new.fd, bytes), CUDA_ERROR_OUT_OF_MEMORY);
+    struct physical *made = malloc(sizeof *made);
+    *made = new;
+    *handle = (CUmemGenericAllocationHandle)made;
+    return leave(CUDA_SUCCESS);
+}
+
+CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
+    ENTER(cuMemRelease);
+    CHECK(physical_of(handle), CUDA_ERROR_INVALID_VALUE);
+    let_go(physical_of(handle));
+    return leave(CUDA_SUCCESS);
+}
+
+static struct allocation *reservation_of(CUdeviceptr pointer, size_t bytes) {
+    for (struct allocation *a = allocations; a; a = a->next)
+        if (a->kind == RESERVED && pointer >= a->start && pointer + bytes <= a->start + a->room) return a;
+    return NULL;
+}
+
+/* The mapping that begins there and has so many bytes. */
+static struct allocation *mapped(CUdeviceptr pointer, size_t bytes) {
+    struct allocation *a = allocation_of(pointer);
+    return a && a->kind == MAPPED && a->start == pointer && a->room == bytes ? a : NULL;
+}
+
+CUresult cuMemAddressReserve(CUdeviceptr *pointer, size_t bytes, size_t alignment, CUdeviceptr wanted, unsigned long long flags) {
+    ENTER(cuMemAddressReserve);
+    (void)wanted;
+    CHECK(bytes && bytes % GRANULARITY == 0 && !flags && (alignment & (alignment - 1)) == 0, CUDA_ERROR_INVALID_VALUE);
+    unsigned long long start = place_for(0, bytes);
+    CHECK(start, CUDA_ERROR_OUT_OF_MEMORY);
+    *pointer = add((struct allocation){.kind = RESERVED, .start = start, .bytes = bytes, .room = bytes})->start;
+    return leave(CUDA_SUCCESS);
+}
+
+CUresult cuMemAddressFree(CUdeviceptr pointer, size_t bytes) {
+    ENTER(cuMemAddressFree);
+    struct allocation *a = reservation_of(pointer, bytes);
+    CHECK(a && a->start == pointer && a->room == bytes, CUDA_ERROR_INVALID_VALUE);
+    for (struct allocation *b = allocations; b; b = b->next)
+        CHECK(b->kind != MAPPED || b->start < a->start || b->start >= a->start + a->room, CUDA_ERROR_INVALID_VALUE);
+    drop(a);
+    return leave(CUDA_SUCCESS);
+}
+
+CUresult cuMemMap(CUdeviceptr pointer, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle, unsigned long long flags) {
+    ENTER(cuMemMap);
+    struct physical *physical = physical_of(handle);
+    CHECK(physical && !offset && !flags && bytes == physical->bytes && reservation_of(pointer, bytes), CUDA_ERROR_INVALID_VALUE);
+    for (struct allocation *a = allocations; a; a = a->next)
+        CHECK(a->kind != MAPPED || a->start >= pointer + bytes || pointer >= a->start + a->room, CUDA_ERROR_INVALID_VALUE);
+    struct allocation new = {.kind = MAPPED, .start = pointer, .bytes = bytes, .room = bytes, .device = physical->device, .physical = physical};
+    new.backing = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, physical->fd, 0);
+    CHECK(new.backing != MAP_FAILED, CUDA_ERROR_OUT_OF_MEMORY);
+    physical->references++;
+    add(new);
+    return leave(CUDA_SUCCESS);
+}
+
+CUresult cuMemUnmap(CUdeviceptr pointer, size_t bytes) {
+    ENTER(cuMemUnmap);
+    CHECK(mapped(pointer, bytes), CUDA_ERROR_INVALID_VALUE);
+    for (struct stream *s = streams; s; s = s->next)
+        if (s->is_alive) drain(s);
+    drop(mapped(pointer, bytes));
+    return leave(CUDA_SUCCESS);
+}
+
+CUresult cuMemSetAccess(CUdeviceptr pointer, size_t bytes, const CUmemAccessDesc *access, size_t count) {
+    ENTER(cuMemSetAccess);
+    struct allocation *a = mapped(pointer, bytes);
+    CHECK(a, CUDA_ERROR_INVALID_VALUE);
+    for (size_t i = 0; i < count; i++) {
+        int device = access[i].location.id;
+        CHECK(access[i].location.type == CU_MEM_LOCATION_TYPE_DEVICE && device >= 0 && device < device_count, CUDA_ERROR_INVALID_VALUE);
+        CHECK(device == a->device || peer, CUDA_ERROR_INVALID_DEVICE);
+        if (access[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE) a->access |= 1u << device;
+    }
+    return leave(CUDA_SUCCESS);
+}
+
+CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *pointer) {
+    ENTER(cuMemRetainAllocationHandle);
+    struct allocation *a = allocation_of((unsigned long long)pointer);
+    CHECK(a && a->kind == MAPPED, CUDA_ERROR_INVALID_VALUE);
+    a->physical->references++;
+    *handle = (CUmemGenericAllocationHandle)a->physical;
+    return leave(CUDA_SUCCESS);
+}
+
+CUresult cuMemExportToShareableHandle(void *shareable, CUmemGenericAllocationHandle handle, int type, unsigned long long flags) {
+    ENTER(cuMemExportToShareableHandle);
+    struct physical *physical = physical_of(handle);
+    CHECK(physical && type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR && !flags && physical->has_descriptor, CUDA_ERROR_INVALID_VALUE);
+    int fd = fcntl(physical->fd, F_DUPFD_CLOEXEC, 0);
+    CHECK(fd >= 0, CUDA_ERROR_OUT_OF_MEMORY);
+    *(int *)shareable = fd;
+    return leave(CUDA_SUCCESS);
+}
+
+CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *shareable, int type) {
+    ENTER(cuMemImportFromShareableHandle);
+    int fd = (int)(intptr_t)shareable, of = -1;
+    char path[64], name[64] = "";
+    struct stat file;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    CHECK(type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR && readlink(path, name, sizeof name - 1) > 0, CUDA_ERROR_INVALID_VALUE);
+    CHECK(sscanf(name, "/memfd:device %d", &of) == 1 && !fstat(fd, &file), CUDA_ERROR_INVALID_VALUE);
+    struct physical new = {PHYSICAL, -1, -1, 1, 1, 1, (unsigned long long)file.st_size, next_id++};
+    for (int i = 0; i < device_count; i++)
+        if (physical[i] == of) new.device = i;
+    CHECK(new.device >= 0, CUDA_ERROR_INVALID_DEVICE);
+    new.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    CHECK(new.fd >= 0, CUDA_ERROR_OUT_OF_MEMORY);
+    struct physical *made = malloc(sizeof *made);
+    *made = new;
+    *handle = (CUmemGenericAllocationHandle)made;
+    return leave(CUDA_SUCCESS);
+}
+
 /* ---- the stand-in's own ----------------------------------------------------------------------------------------------------------------------- */
 
 long cuda_calls(const char *name) {
@@ -1335,7 +1495,7 @@ static long count_of(int opened) {
     long count = 0;
     pthread_mutex_lock(&lock);
     for (struct allocation *a = allocations; a; a = a->next)
-        count += opened ? a->kind == OPENED : a->kind == DEVICE || a->kind == POOL;
+        count += opened ? a->kind == OPENED || (a->kind == MAPPED && a->physical->is_imported) : a->kind == DEVICE || a->kind == POOL;
     pthread_mutex_unlock(&lock);
     return count;
 }

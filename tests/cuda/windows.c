@@ -3,7 +3,7 @@
 #include "device.h"
 
 /* One for each kind of its memory, made when it is first used. */
-enum { MOST_WINDOWS = 8 };
+enum { MOST_WINDOWS = 9 };
 static MPI_Win windows[MOST_WINDOWS], win;
 static MPI_Aint bases[MOST_WINDOWS];
 static int next, unit;
@@ -114,6 +114,7 @@ static const struct call CALLS[] = {
 /* Origin, result, window. */
 static const enum kind KINDS[][BUFFERS] = {
     {DEVICE, DEVICE, DEVICE}, {MIXED, MIXED, MIXED}, {DEVICE, DEVICE, HOST}, {HOST, HOST, DEVICE}, {DEVICE, HOST, OTHER}, {MANAGED, DEVICE, MANAGED},
+    {HOST, DEVICE, MAPPED}, {DEVICE, HOST, POOLED},
 };
 
 static const int COUNTS[] = {0, 1, 2, 256, 7500, 50000};

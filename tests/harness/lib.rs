@@ -107,8 +107,8 @@ pub fn once(name: &str, make: impl FnOnce() -> Result<PathBuf>) -> Result<PathBu
     made.clone().map_err(|error| anyhow!(error))
 }
 
-/// Compile programs in a thread meanwhile, since most tests leave a CPU idle now and then; not if only a part of the tests is run. A program that
-/// does not compile fails its test.
+/// Compile programs in a thread, while tests run that leave a CPU idle now and then; not if a part of the tests is run. A program
+/// that does not compile fails its test.
 pub fn compile_ahead(arguments: &Arguments, names: Vec<String>, compile: fn(&str) -> Result<PathBuf>) {
     if arguments.filter.is_none() && !arguments.list {
         std::thread::spawn(move || names.iter().for_each(|name| drop(compile(name))));
@@ -121,7 +121,7 @@ fn make(sources: &str, name: &str, libraries: &[&str]) -> Result<PathBuf> {
     if is_current(&program, &folder().join(sources)) {
         return Ok(program);
     }
-    // A test that finds the program finds all of it.
+    // A program that is found under its own name is complete.
     let unfinished = program.with_extension(format!("{}.unfinished", std::process::id()));
     let mut mpicc = Command::new(command("mpicc"));
     mpicc.args(["-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-o"]);

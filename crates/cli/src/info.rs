@@ -11,7 +11,8 @@ use isthmus_engine::occupancy::Cpus;
 use isthmus_engine::symmetric::size;
 use isthmus_engine::wakes;
 use isthmus_engine::{
-    counters, limits, protocols, rma, single_copies_pay, single_copy_price, supports_devices, tunables,
+    DEVICE_PROTOCOLS, counters, limits, protocols, rma, single_copies_pay, single_copy_price, supports_devices,
+    tunables,
 };
 use isthmus_os::{cgroup, cma_probe, cpu, kmod, membarrier, memfd, memory, topology, yama};
 use isthmus_transfer::{helper, vmsplice};
@@ -168,20 +169,16 @@ pub fn limits() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// How messages from and to memory of devices travel, from the table of limits.
+/// How messages from and to memory of devices travel, from the list of protocols.
 fn devices() -> String {
     let there = match supports_devices() {
         true => "",
         false => ": none here",
     };
-    let ways = limits::TABLE.iter().filter(|limit| limit.name.starts_with("DEVICE_"));
-    let mut rows: Vec<Vec<String>> = ways
-        .map(|limit| vec![format!("  {}", show::bytes(limit.value)), limit.doc.to_owned()])
+    let rows: Vec<Vec<String>> = DEVICE_PROTOCOLS
+        .iter()
+        .map(|protocol| vec![format!("  {}", show::bytes(protocol.from)), protocol.how.to_owned()])
         .collect();
-    rows.push(vec![
-        "  else".to_owned(),
-        "The device's driver packs and unpacks pieces, which go through the ring, or by the network.".to_owned(),
-    ]);
     format!(
         "\nmessages from and to memory of devices (docs/gpu.md){there}\n{}",
         show::columns(&rows, 2)

@@ -90,8 +90,12 @@ table! {
     BLOCK_BYTES = "block_bytes", "Bytes of these messages.";
     UNEXPECTED = "unexpected", "Messages that arrived before their receive was posted.";
     CMA_BYTES = "cma_bytes", "Bytes copied by process_vm_readv.";
-    DEVICE_COPIES = "device_copies", "Messages copied by a device's driver between the memory of two processes.";
-    DEVICE_BYTES = "device_bytes", "Bytes of messages copied by a device's driver between the memory of two processes.";
+    DEVICE_PULLS = "device_pulls", "Messages that their receiver's driver copied out of exported memory of a device.";
+    DEVICE_PUSHES = "device_pushes", "Messages that their sender's driver copied into exported memory of a device.";
+    DEVICE_BYTES = "device_bytes", "Bytes of these two.";
+    DEVICE_PIECES = "device_pieces", "Messages out of memory of a device that went in pieces, through the ring or the network.";
+    DEVICE_REDUCTIONS = "device_reductions", "Reductions that were combined by kernels in memory of devices.";
+    DEVICE_MIRRORS = "device_mirrors", "Buffers in memory of devices of which a call made a copy in host memory.";
     KMOD_BYTES = "kmod_bytes", "Bytes copied by our kernel module while this rank waited for it.";
     KMOD_THREAD_BYTES = "kmod_thread_bytes", "Bytes copied by a thread of our kernel module while this rank went on.";
     KMOD_DMA_BYTES = "kmod_dma_bytes", "Bytes copied by a DMA engine, or the module's channel that stands for one, while this rank went on.";

@@ -53,6 +53,7 @@ pub use memory::devices::{refused, supports_devices};
 pub use memory::{heap, symmetric};
 pub use progress::background::Background;
 pub use progress::wakes;
+pub use protocol::choice::devices::PROTOCOLS as DEVICE_PROTOCOLS;
 pub use protocol::choice::protocols;
 
 pub use channel::network::version as version_between_nodes;

@@ -42,7 +42,7 @@ limits! {
     NETWORK_FROM: usize = 16 << 10, "bytes", "-", "0082", "No shorter message is announced to another node, whatever `network_eager` says.";
     SHARED_FROM: u64 = 64 << 10, "bytes", "-", "-", "From this length on a receiver that copies asks its sender to copy from the other end.";
     DEVICE_EXPORTED_FROM: u64 = 1, "bytes", "-", "0219", "From this length on a message from memory of a device is announced with a handle of that memory, by which its receiver's driver copies it.";
-    DEVICE_REDUCED_FROM: u64 = 256 << 10, "bytes", "-", "0219", "From this length on an all-reduce asks all ranks whether their elements are in memory of devices, and combines them there by kernels if they are.";
+    DEVICE_REDUCED_FROM: u64 = 256 << 10, "bytes", "-", "0219", "From this length on a blocking reduction asks all ranks whether their elements are in memory of devices, and combines them there by kernels if they are.";
     DEVICE_PUSHED_FROM: u64 = 16 << 10, "bytes", "-", "0219", "From this length on a sender copies into memory of a device that its receiver has exported; below it the bytes come through the ring.";
     PUSHED_FROM: u64 = 32 << 10, "bytes", "-", "0014", "From this length on a sender claims the receive of a peer that computes, and a receiver pulls from a sender that does.";
     ANSWERS_WITHIN: u64 = 2, "us", "-", "0014", "A peer that is inside the library answers within this time.";

@@ -49,6 +49,9 @@ pub mod pointer {
     pub const DEVICE_ORDINAL: c_int = 9;
     pub const RANGE_START: c_int = 11;
     pub const RANGE_SIZE: c_int = 12;
+    pub const MAPPING_SIZE: c_int = 18;
+    pub const MAPPING_BASE: c_int = 19;
+    pub const MEMORY_BLOCK_ID: c_int = 20;
 }
 
 /// `CUmemorytype`.
@@ -88,6 +91,35 @@ pub struct IpcHandle(pub [u8; 64]);
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct Uuid(pub [u8; 16]);
+
+/// `CUmemGenericAllocationHandle`: physical memory of a device.
+pub type Physical = u64;
+
+/// `CUmemAccessDesc`: how a device accesses mapped memory.
+#[repr(C)]
+pub struct Access {
+    location_type: c_int,
+    device: Ordinal,
+    flags: c_int,
+}
+
+impl Access {
+    /// A device reads and writes.
+    pub fn of(device: Ordinal) -> Self {
+        /// `CU_MEM_LOCATION_TYPE_DEVICE`.
+        const DEVICE: c_int = 1;
+        /// `CU_MEM_ACCESS_FLAGS_PROT_READWRITE`.
+        const READ_WRITE: c_int = 3;
+        Self {
+            location_type: DEVICE,
+            device,
+            flags: READ_WRITE,
+        }
+    }
+}
+
+/// `CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR`.
+pub const DESCRIPTOR: c_int = 1;
 
 /// `CUDA_MEMCPY2D`.
 #[repr(C)]
@@ -177,6 +209,17 @@ table! {
     ipc_handle = c"cuIpcGetMemHandle": (handle: *mut IpcHandle, pointer: Address);
     ipc_open = c"cuIpcOpenMemHandle_v2": (pointer: *mut Address, handle: IpcHandle, flags: c_uint);
     ipc_close = c"cuIpcCloseMemHandle": (pointer: Address);
+    physical_of = c"cuMemRetainAllocationHandle": (physical: *mut Physical, pointer: *mut c_void);
+    physical_release = c"cuMemRelease": (physical: Physical);
+    physical_export = c"cuMemExportToShareableHandle":
+        (shareable: *mut c_void, physical: Physical, kind: c_int, flags: u64);
+    physical_import = c"cuMemImportFromShareableHandle": (physical: *mut Physical, shareable: *mut c_void, kind: c_int);
+    reserve = c"cuMemAddressReserve":
+        (pointer: *mut Address, bytes: usize, alignment: usize, wanted: Address, flags: u64);
+    reserve_free = c"cuMemAddressFree": (pointer: Address, bytes: usize);
+    map = c"cuMemMap": (pointer: Address, bytes: usize, offset: usize, physical: Physical, flags: u64);
+    unmap = c"cuMemUnmap": (pointer: Address, bytes: usize);
+    set_access = c"cuMemSetAccess": (pointer: Address, bytes: usize, access: *const Access, count: usize);
 }
 
 static API: AtomicPtr<Api> = AtomicPtr::new(null_mut());
@@ -262,10 +305,30 @@ impl Api {
 
     /// The buffer id of the allocation that `address` lies in.
     pub fn buffer_id(&self, address: Address) -> Option<u64> {
+        self.id(pointer::BUFFER_ID, address)
+    }
+
+    /// The id of the physical memory that is mapped at `address`, of virtual memory management. No other memory of the process has it, at any time.
+    pub fn block_id(&self, address: Address) -> Option<u64> {
+        self.id(pointer::MEMORY_BLOCK_ID, address)
+    }
+
+    fn id(&self, attribute: c_int, address: Address) -> Option<u64> {
         let mut id = 0_u64;
         // SAFETY: the attribute is an `unsigned long long`.
-        let code = unsafe { (self.pointer_attribute)((&raw mut id).cast(), pointer::BUFFER_ID, address) };
+        let code = unsafe { (self.pointer_attribute)((&raw mut id).cast(), attribute, address) };
         (code == code::SUCCESS && id != 0).then_some(id)
+    }
+
+    /// Where the physical memory that is mapped at `address` begins there, and its bytes.
+    pub fn mapping_of(&self, address: Address) -> Option<(Address, usize)> {
+        let (mut base, mut size) = (0, 0_usize);
+        // SAFETY: the driver writes both, or nothing; the attributes have these types.
+        unsafe {
+            let start = (self.pointer_attribute)((&raw mut base).cast(), pointer::MAPPING_BASE, address);
+            let bytes = (self.pointer_attribute)((&raw mut size).cast(), pointer::MAPPING_SIZE, address);
+            (start == code::SUCCESS && bytes == code::SUCCESS && size > 0).then_some((base, size))
+        }
     }
 
     /// Where the allocation that `address` lies in begins, and its bytes. A context must be current.

@@ -1,6 +1,7 @@
-//! Device memory reached by other processes of the machine, by the driver's handles.
+//! Device memory reached by other processes of the machine, by the driver's handles or by descriptors.
 //!
-//! An allocation is exported once: what the driver has answered is kept by its buffer id, which no later allocation of the process has.
+//! An allocation is exported once: what the driver has answered is kept by its buffer id, or by the id of its physical memory, which no later
+//! allocation of the process has.
 //! An export names those that were freed since, as far as that has been noticed: each call looks at one of them.
 //! What others export is mapped once, and the mapping is kept until the same peer exports another allocation that overlaps the first or
 //! names it among the freed ones, until the peer is forgotten, or until there are too many; never as long as a [`Mapped`] of it lives.
@@ -8,11 +9,12 @@
 use std::collections::{HashMap, VecDeque};
 use std::ffi::c_int;
 use std::ptr::null_mut;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::api::{Address, Api, IpcHandle, Object, Ordinal, Uuid, code, flag};
 use crate::counts::{COUNTS, count};
 use crate::look::{look, watched_driver};
+use crate::physical::{self, Exported};
 use crate::place::{self, Current};
 use crate::{Device, Export, FREED, Kind};
 
@@ -20,21 +22,28 @@ use crate::{Device, Export, FREED, Kind};
 pub const MOST: usize = 64;
 /// Exports that are kept.
 const MOST_EXPORTS: usize = 1024;
+/// Exports with a descriptor: the system allows a process few. An export keeps its descriptor until the memory is freed.
+const MOST_DESCRIPTORS: usize = 128;
 
 /// How many of them are looked at for a new one, whose handle takes longer by far.
 const LOOKS: usize = 64;
 
+/// An id with this bit is one of physical memory.
+const PHYSICAL: u64 = 1 << 63;
+
 /// An allocation of this process: where it begins, and what others need, or `None` if it cannot be exported.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Own {
     base: Address,
     export: Option<Export>,
+    /// Open as long as others may take it.
+    physical: Option<Arc<Exported>>,
 }
 
 /// The allocations of this process that others may know.
 #[derive(Default)]
 struct Exports {
-    /// By buffer id.
+    /// By id.
     kept: HashMap<u64, Own>,
     /// The same in the order in which they came, to look at one after the other.
     order: VecDeque<u64>,
@@ -84,92 +93,143 @@ pub fn export(address: *const u8) -> Option<Export> {
     let address = address.expose_provenance();
     let seen = look(api, address).ok()?;
     let Kind::Device(device) = seen.kind else { return None };
-    if seen.buffer == 0 {
+    // Memory without a context is of a pool or of virtual memory management.
+    let physical = if seen.context.is_null() {
+        api.block_id(address as Address)
+    } else {
+        None
+    };
+    let id = physical.map_or(seen.buffer, |id| id | PHYSICAL);
+    if id == 0 {
         return None;
     }
-    let kept = exports().get_or_insert_default().kept.get(&seen.buffer).copied();
-    let own = kept.unwrap_or_else(|| ask(api, address as Address, device, seen.context, seen.buffer));
+    let kept = exports().get_or_insert_default().kept.get(&id).cloned();
+    let new = match kept {
+        Some(_) => None,
+        None => Some(ask(api, address as Address, device, seen.context, id)),
+    };
     let mut exports = exports();
     let exports = exports.get_or_insert_default();
     exports.look_at_the_next(api);
-    if kept.is_none() {
-        exports.add(api, seen.buffer, own);
-    }
-    own.export.map(|export| Export {
-        offset: address as u64 - own.base,
+    let own = match (kept, new) {
+        (Some(kept), _) => kept,
+        (None, Some(new)) => exports.add(api, id, new),
+        (None, None) => return None,
+    };
+    Some(Export {
+        offset: (address as u64).checked_sub(own.base)?,
         freed: exports.freed,
-        ..export
+        ..own.export?
     })
 }
 
+/// Does the memory that has this id still begin there?
+fn is_there(api: &Api, base: Address, id: u64) -> bool {
+    match id & PHYSICAL {
+        0 => api.buffer_id(base) == Some(id),
+        _ => api.block_id(base).is_some_and(|block| block | PHYSICAL == id),
+    }
+}
+
 impl Exports {
-    fn add(&mut self, api: &Api, buffer: u64, own: Own) {
+    /// Keep it, unless another thread has done so meanwhile: what is kept.
+    fn add(&mut self, api: &Api, id: u64, mut own: Own) -> Own {
         for _ in 0..self.order.len().min(LOOKS) {
             self.look_at_the_next(api);
         }
-        if self.kept.len() >= MOST_EXPORTS
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.kept.remove(&oldest);
+        // Others may know its descriptor.
+        if let Some(kept) = self.kept.get(&id) {
+            return kept.clone();
         }
-        if self.kept.insert(buffer, own).is_none() {
-            self.order.push_back(buffer);
+        let has_descriptor = |own: &&Own| own.physical.is_some();
+        if has_descriptor(&&own) && self.kept.values().filter(has_descriptor).count() >= MOST_DESCRIPTORS {
+            (own.export, own.physical) = (None, None);
         }
+        if self.kept.len() >= MOST_EXPORTS {
+            // Others may still be about to take the descriptors.
+            let oldest = self
+                .order
+                .iter()
+                .position(|id| self.kept.get(id).is_none_or(|own| own.physical.is_none()));
+            if let Some(oldest) = oldest.and_then(|at| self.order.remove(at)) {
+                self.kept.remove(&oldest);
+            }
+        }
+        self.kept.insert(id, own.clone());
+        self.order.push_back(id);
+        own
     }
 
     /// Was the next one freed?
     fn look_at_the_next(&mut self, api: &Api) {
-        let Some(buffer) = self.order.pop_front() else { return };
-        let Some(own) = self.kept.get(&buffer) else { return };
-        if api.buffer_id(own.base) == Some(buffer) {
-            self.order.push_back(buffer);
+        let Some(id) = self.order.pop_front() else { return };
+        let Some(own) = self.kept.get(&id) else { return };
+        if is_there(api, own.base, id) {
+            self.order.push_back(id);
             return;
         }
         let was_exported = own.export.is_some();
-        self.kept.remove(&buffer);
+        self.kept.remove(&id);
         if was_exported {
             self.freed.rotate_right(1);
-            self.freed[0] = buffer;
+            self.freed[0] = id;
         }
     }
 }
 
-fn ask(api: &Api, address: Address, device: Device, context: Object, buffer: u64) -> Own {
-    let mut own = Own {
+fn ask(api: &Api, address: Address, device: Device, context: Object, id: u64) -> Own {
+    let none = Own {
         base: address,
         export: None,
+        physical: None,
     };
     let Ok(context) = place::context_for(api, device, context) else {
-        return own;
+        return none;
     };
     let Ok(_current) = Current::enter(api, context) else {
-        return own;
+        return none;
     };
-    let Some((base, size)) = api.range_of(address) else {
-        count(&COUNTS.failures);
-        return own;
-    };
-    own.base = base;
-    let mut handle = IpcHandle([0; 64]);
-    // SAFETY: the driver writes what it is asked for, or nothing.
-    unsafe {
-        if (api.ipc_handle)(&raw mut handle, own.base) != code::SUCCESS {
-            count(&COUNTS.failures);
-            return own;
-        }
-    }
-    let Some(uuid) = uuid_of(api, device) else { return own };
-    count(&COUNTS.exports);
-    own.export = Some(Export {
-        handle: handle.0,
+    let Some(uuid) = uuid_of(api, device) else { return none };
+    let export = |handle, base, size, is_descriptor| Export {
+        handle,
         device: uuid.0,
-        buffer,
-        base: own.base,
+        buffer: id,
+        base,
         offset: 0,
         size: size as u64,
+        is_descriptor,
         freed: [0; FREED],
-    });
-    own
+    };
+    if let Some((base, size)) = api.range_of(address)
+        && let Some(handle) = handle_of(api, base)
+    {
+        count(&COUNTS.exports);
+        return Own {
+            base,
+            export: Some(export(handle, base, size, 0)),
+            physical: None,
+        };
+    }
+    if let Some(physical) = Exported::of(api, address)
+        && let Some(handle) = physical.handle()
+    {
+        count(&COUNTS.exports);
+        return Own {
+            base: physical.base,
+            export: Some(export(handle, physical.base, physical.size, 1)),
+            physical: Some(Arc::new(physical)),
+        };
+    }
+    count(&COUNTS.failures);
+    none
+}
+
+/// The driver's handle of the allocation that begins there.
+fn handle_of(api: &Api, base: Address) -> Option<[u8; 64]> {
+    let mut handle = IpcHandle([0; 64]);
+    // SAFETY: the driver writes what it is asked for, or nothing.
+    let answer = unsafe { (api.ipc_handle)(&raw mut handle, base) };
+    (answer == code::SUCCESS).then_some(handle.0)
 }
 
 fn uuid_of(api: &Api, device: Device) -> Option<Uuid> {
@@ -183,8 +243,8 @@ fn uuid_of(api: &Api, device: Device) -> Option<Uuid> {
 #[derive(Debug)]
 pub struct Mapped {
     start: *mut u8,
-    /// Null: memory of this process.
-    key: Option<[u8; 64]>,
+    /// Handle and id of the export; `None`: memory of this process.
+    key: Option<([u8; 64], u64)>,
 }
 
 // SAFETY: it gives its address alone.
@@ -204,7 +264,8 @@ impl Drop for Mapped {
         let Some(key) = self.key else { return };
         let mut mappings = mappings();
         let Some(mappings) = mappings.as_mut() else { return };
-        if let Some(at) = mappings.list.iter().position(|mapping| mapping.export.handle == key) {
+        let is_it = |mapping: &Mapping| (mapping.export.handle, mapping.export.buffer) == key;
+        if let Some(at) = mappings.list.iter().position(is_it) {
             mappings.list[at].uses -= 1;
             if mappings.list[at].uses == 0 && mappings.list[at].peers.is_empty() {
                 mappings.close(at);
@@ -242,15 +303,15 @@ pub fn map(peer: u64, export: &Export) -> Option<Mapped> {
     mapping.uses += 1;
     Some(Mapped {
         start: std::ptr::with_exposed_provenance_mut((mapping.at + export.offset) as usize),
-        key: Some(export.handle),
+        key: Some((export.handle, export.buffer)),
     })
 }
 
 /// The address, if this process has exported it.
 fn own(api: &Api, export: &Export) -> Option<*mut u8> {
-    let kept = exports().as_ref()?.kept.get(&export.buffer).copied()?;
+    let kept = exports().as_ref()?.kept.get(&export.buffer).cloned()?;
     let same = kept.export.is_some_and(|own| own.handle == export.handle) && kept.base == export.base;
-    (same && api.buffer_id(kept.base) == Some(export.buffer))
+    (same && is_there(api, kept.base, export.buffer))
         .then(|| std::ptr::with_exposed_provenance_mut((kept.base + export.offset) as usize))
 }
 
@@ -305,8 +366,8 @@ impl Mappings {
             let (oldest, _) = unused.min_by_key(|(_, mapping)| mapping.last)?;
             self.close(oldest);
         }
-        let context = Self::context_for(api, export)?;
-        let Some(at) = Self::ask(api, context, export) else {
+        let (context, devices) = Self::context_for(api, export)?;
+        let Some(at) = Self::ask(api, context, &devices, export) else {
             count(&COUNTS.failures);
             if self.refused.len() >= MOST {
                 self.refused.remove(0);
@@ -326,8 +387,8 @@ impl Mappings {
         Some(self.list.len() - 1)
     }
 
-    /// A context of a device that this process uses and that reaches the memory's.
-    fn context_for(api: &Api, export: &Export) -> Option<Object> {
+    /// A context of a device that this process uses and that reaches the memory's, and these devices.
+    fn context_for(api: &Api, export: &Export) -> Option<(Object, Vec<Device>)> {
         let theirs = place::devices(api).find(|&device| uuid_of(api, device) == Some(Uuid(export.device)));
         let own = match theirs {
             Some(device) if place::is_used(api, device) => device,
@@ -343,12 +404,17 @@ impl Mappings {
                 return None;
             }
         }
-        place::context_for(api, own, null_mut()).ok()
+        let context = place::context_for(api, own, null_mut()).ok()?;
+        let others = theirs.into_iter().filter(|theirs| *theirs != own);
+        Some((context, std::iter::once(own).chain(others).collect()))
     }
 
     /// Have the driver map it in this context.
-    fn ask(api: &Api, context: Object, export: &Export) -> Option<Address> {
+    fn ask(api: &Api, context: Object, devices: &[Device], export: &Export) -> Option<Address> {
         let _current = Current::enter(api, context).ok()?;
+        if export.is_descriptor != 0 {
+            return physical::map(api, export.handle, usize::try_from(export.size).ok()?, devices);
+        }
         let mut at = 0;
         // SAFETY: the driver checks the handle, and writes where it has mapped the memory.
         unsafe {
@@ -371,10 +437,12 @@ impl Mappings {
     fn close(&mut self, at: usize) {
         let mapping = self.list.swap_remove(at);
         count(&COUNTS.closes);
-        if let Some(api) = watched_driver()
-            && let Ok(_current) = Current::enter(api, mapping.context)
-        {
+        let Some(api) = watched_driver() else { return };
+        if mapping.export.is_descriptor != 0 {
             // SAFETY: mapped by `ask`, and not in use.
+            unsafe { physical::unmap(api, mapping.at, mapping.export.size as usize) };
+        } else if let Ok(_current) = Current::enter(api, mapping.context) {
+            // SAFETY: as above.
             unsafe { (api.ipc_close)(mapping.at) };
         }
     }

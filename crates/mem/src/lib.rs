@@ -19,6 +19,7 @@ mod ipc;
 mod kernel;
 mod launch;
 mod look;
+mod physical;
 mod pieces;
 mod place;
 mod ptx;
@@ -33,7 +34,7 @@ use std::fmt;
 
 pub use counts::{Counts, counts};
 pub use error::{Error, Result};
-pub use ipc::Mapped;
+pub use ipc::{MOST as MOST_MAPPINGS, Mapped};
 pub use isthmus_os::device::{has_driver, is_watched, watch};
 pub use ranges::host_range;
 pub use scratch::Scratch;
@@ -122,11 +123,11 @@ pub unsafe fn copy_pieces(memory: *mut u8, pieces: &[Piece], packed: *mut u8, un
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct Export {
-    /// The driver's handle of the allocation (`CUipcMemHandle`).
+    /// The driver's handle of the allocation (`CUipcMemHandle`), or where a descriptor of its physical memory is.
     pub handle: [u8; 64],
     /// The device, by its UUID.
     pub device: [u8; 16],
-    /// The allocation's buffer id in its process: another one, and the memory was freed since.
+    /// The allocation's buffer id, or the id of its physical memory, in its process: another one, and the memory was freed since.
     pub buffer: u64,
     /// Where the allocation begins in its process: of two that overlap, the first was freed.
     pub base: u64,
@@ -134,6 +135,9 @@ pub struct Export {
     pub offset: u64,
     /// Bytes of the allocation.
     pub size: u64,
+    /// 0: the handle is the driver's; 1: it says where a descriptor is. The allocation then is what has this descriptor: memory beside it may
+    /// have another one, and be the program's same buffer.
+    pub is_descriptor: u64,
     /// Allocations that this process exported before and that have been freed since, the last ones, by their buffer ids; 0: none. [`map`]
     /// closes what it has of them.
     pub freed: [u64; FREED],
@@ -152,15 +156,16 @@ impl fmt::Debug for Export {
     }
 }
 
-/// Let other processes reach the device memory at `address`. `None`: it cannot be exported (memory of a pool, of virtual memory management,
-/// or the driver refuses). Kept: the second call for an allocation asks the driver for its buffer id only.
+/// Let other processes reach the device memory at `address`. `None`: it cannot be exported (memory of a pool, or of virtual memory management
+/// without descriptors, or the driver refuses). Kept: the second call for an allocation asks the driver for its buffer id only.
 pub fn export(address: *const u8) -> Option<Export> {
     ipc::export(address)
 }
 
 /// Map what process `peer` (any number that names it in this process) has exported. The mapping is kept, bounded in number, and closed when
 /// `peer` exports another buffer at its place, or by [`forget`], but not before the answer is dropped. `None`: it cannot be mapped (another
-/// machine, container or device without peer access; this process uses no device). Of the peer's words, the size is checked.
+/// machine, container or device without peer access; this process uses no device). Of the peer's words, the size is checked, by the driver where it
+/// maps a descriptor's memory; whether `offset` and what the caller reads lie in it is for the caller to check. Blocks while the driver maps.
 pub fn map(peer: u64, export: &Export) -> Option<Mapped> {
     ipc::map(peer, export)
 }

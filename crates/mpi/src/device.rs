@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use isthmus_datatype::Type;
-use isthmus_engine::device;
+use isthmus_engine::{counters, device};
 use isthmus_mem::{self as mem, Kind};
 
 use crate::error::{Error, Result, room};
@@ -180,6 +180,7 @@ impl Mirrors {
             }
             return Ok(same.address);
         }
+        counters::DEVICE_MIRRORS.add_anywhere(1);
         let mirror = Mirror::new(buffer, count, datatype, does)?;
         let address = mirror.address;
         self.0.push(mirror);

@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
 use crate::error::{Error, Result, errno, named};
 
@@ -23,6 +23,11 @@ impl PidFd {
             .filter(|pid| pid.as_raw_nonzero().get() > 0)
             .ok_or(no_process)?;
         named("pidfd_open", pidfd_open(pid, PidfdFlags::empty())).map(Self)
+    }
+
+    /// A copy of its descriptor of this number (`pidfd_getfd(2)`): allowed where it may be traced.
+    pub fn take(&self, number: i32) -> Result<OwnedFd> {
+        named("pidfd_getfd", pidfd_getfd(&self.0, number, PidfdGetfdFlags::empty()))
     }
 
     /// How the process ended, though it was not our child. Known once its parent has reaped it, from Linux 6.15 on.

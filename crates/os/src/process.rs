@@ -1,8 +1,34 @@
 //! This process and its relations.
 
+use std::os::unix::fs::MetadataExt;
+
 /// Process id, as this process's own pid namespace shows it.
 pub fn id() -> u32 {
     std::process::id()
+}
+
+/// A process, told apart from those that had its number before or have it in another namespace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity {
+    /// Its number here.
+    pub pid: u32,
+    /// When it began, in the kernel's ticks.
+    pub started: u64,
+    /// The inode of its namespace of processes.
+    pub namespace: u64,
+}
+
+/// Of the process that `pid` names now. `None`: there is none, or it cannot be looked at.
+pub fn identity_of(pid: u32) -> Option<Identity> {
+    let namespace = std::fs::metadata(format!("/proc/{pid}/ns/pid")).ok()?.ino();
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The 22nd field of proc_pid_stat(5); the name in parentheses, the second one, may hold anything.
+    let started = stat.rsplit_once(')')?.1.split_whitespace().nth(22 - 3)?.parse().ok()?;
+    Some(Identity {
+        pid,
+        started,
+        namespace,
+    })
 }
 
 /// Let `pid` and its descendants read this process's memory where Yama restricts `process_vm_readv` to relatives

@@ -144,6 +144,7 @@ fn parse(text: &str) -> Option<Export> {
         base: 0,
         offset: 0,
         size: 0,
+        is_descriptor: 0,
         freed: [0; mem::FREED],
     };
     for (bytes, word) in [(&mut export.handle[..], handle), (&mut export.device[..], device)] {
@@ -174,6 +175,7 @@ mod tests {
             base: 0x7f00_0000_0000,
             offset: 4096,
             size: u64::MAX,
+            is_descriptor: 0,
             freed: [0; mem::FREED],
         };
         assert_eq!(parse(&text(&export)), Some(export));

@@ -2,7 +2,9 @@
 //!
 //! A sender whose memory can be exported announces the message, with the export beside the descriptor; the receiver maps it and copies, into its
 //! own memory of a device or of the host. A receiver on a device whose sender is not exports its buffer in turn, and the sender copies. What
-//! neither can do goes through the ring, packed and unpacked by the driver piece by piece.
+//! neither can do goes through the ring, packed and unpacked by the driver piece by piece. [`devices`] says when.
+
+use std::cell::Cell;
 
 use isthmus_mem::{self as mem, Export};
 use isthmus_shm::Offset;
@@ -14,9 +16,10 @@ use crate::channel::record::{Help, ReadyToSend};
 use crate::counters;
 use crate::data_path::DataPath;
 use crate::engine::Engine;
-use crate::limits::{BESIDE, DEVICE_EXPORTED_FROM, DEVICE_PUSHED_FROM};
+use crate::limits::BESIDE;
 use crate::memory::arena;
 use crate::memory::buffer::Buffer;
+use crate::protocol::choice::devices::{self, By};
 use crate::protocol::single_copy::Pull;
 use crate::types::{Mode, Posting};
 
@@ -38,12 +41,18 @@ impl Engine {
         buffer: Buffer,
         length: usize,
     ) -> Result<Option<u32>> {
-        let is_exported = length as u64 >= DEVICE_EXPORTED_FROM
-            && to != self.me
-            && !self.has_faults()
-            && !self.channels.is_remote(to);
-        let row = if is_exported { buffer.device_row(true) } else { None };
-        let Some(export) = row.and_then(|row| mem::export(row)) else {
+        let export = Cell::new(None);
+        let by = devices::plan(&devices::Message {
+            bytes: length as u64,
+            is_near: to != self.me && !self.has_faults() && !self.channels.is_remote(to),
+            sender_exports: &|| {
+                export.set(buffer.device_row(true).and_then(|row| export_of(row, length as u64)));
+                export.get().is_some()
+            },
+            receiver_exports: &|| false,
+        });
+        let (By::Pull, Some(export)) = (by, export.get()) else {
+            counters::DEVICE_PIECES.add(u64::from(length > 0 && to != self.me));
             // SAFETY: the caller's promise.
             return unsafe { self.send(mode, to, posting, buffer, length) };
         };
@@ -77,11 +86,28 @@ impl Engine {
     /// Have the driver copy an announced message into the receive `op`, if an end of it is in memory of a device and both can be reached.
     pub(super) fn fetch_by_device(&mut self, op: u32, peer: u32, record: ReadyToSend, expected: u64) -> bool {
         let buffer = self.ops[op].buffer;
-        if record.flags & ReadyToSend::ON_DEVICE != 0 {
-            return self.pull_from_device(op, peer, record, expected);
+        let is_exported = record.flags & ReadyToSend::ON_DEVICE != 0;
+        if !is_exported && !buffer.is_on_device() {
+            return false;
         }
-        // The receiver copies a message out of its block, which then changes hands, or goes back.
-        buffer.is_on_device() && record.lines_into_block().is_none() && self.ask_for_push(op, peer, record, expected)
+        let export = Cell::new(None);
+        let by = devices::plan(&devices::Message {
+            bytes: expected,
+            is_near: !self.channels.is_remote(peer),
+            sender_exports: &|| is_exported,
+            // The receiver copies a message out of its block, which then changes hands, or goes back.
+            receiver_exports: &|| {
+                if record.lines_into_block().is_none() {
+                    export.set(buffer.device_row(false).and_then(|row| export_of(row, expected)));
+                }
+                export.get().is_some()
+            },
+        });
+        match (by, export.get()) {
+            (By::Pull, _) => self.pull_from_device(op, peer, record, expected),
+            (By::Push, Some(export)) => self.ask_for_push(op, peer, record, expected, export),
+            _ => false,
+        }
     }
 
     fn pull_from_device(&mut self, op: u32, peer: u32, record: ReadyToSend, expected: u64) -> bool {
@@ -108,7 +134,8 @@ impl Engine {
             }
         };
         if copied {
-            count(expected);
+            counters::DEVICE_PULLS.add(1);
+            counters::DEVICE_BYTES.add(expected);
             self.learn_nothing(op);
             self.fetched(op, peer, record, 0..0);
         }
@@ -116,13 +143,7 @@ impl Engine {
     }
 
     /// Let the sender copy the message into the memory of a device that the receive `op` is for.
-    fn ask_for_push(&mut self, op: u32, peer: u32, record: ReadyToSend, expected: u64) -> bool {
-        if expected < DEVICE_PUSHED_FROM || self.channels.is_remote(peer) {
-            return false;
-        }
-        let Some(export) = self.ops[op].buffer.device_row(false).and_then(|row| mem::export(row)) else {
-            return false;
-        };
+    fn ask_for_push(&mut self, op: u32, peer: u32, record: ReadyToSend, expected: u64, export: Export) -> bool {
         let Some(at) = arena::beside(self.segment, Offset(record.descriptor), EXPORT) else {
             return false;
         };
@@ -198,14 +219,15 @@ impl Engine {
             }
         };
         if copied {
-            count(help.length);
+            counters::DEVICE_PUSHES.add(1);
+            counters::DEVICE_BYTES.add(help.length);
         }
         copied
     }
 }
 
-/// A message of so many bytes was copied by the driver.
-fn count(bytes: u64) {
-    counters::DEVICE_COPIES.add(1);
-    counters::DEVICE_BYTES.add(bytes);
+/// An export that has all bytes of a row.
+fn export_of(row: *const u8, bytes: u64) -> Option<Export> {
+    let has_all = |export: &Export| export.offset.checked_add(bytes).is_some_and(|end| end <= export.size);
+    mem::export(row).filter(has_all)
 }

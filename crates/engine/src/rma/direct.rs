@@ -70,7 +70,8 @@ fn key_of(target: &Target) -> Result<Option<u64>> {
 impl Engine {
     /// The key by which peers on other nodes reach a region of this process; empty: they cannot.
     pub(super) fn expose_region(&mut self, id: u32) -> Vec<u8> {
-        let key = region::own_key(id).filter(|key| key.length() != 0 && key.length() != u64::MAX);
+        let key =
+            region::own_key(id).filter(|key| key.length() != 0 && key.length() != u64::MAX && !key.is_on_device());
         let exposed = key.zip(self.channels.network_mut()).and_then(|(key, network)| {
             let base = std::ptr::with_exposed_provenance_mut(key.base() as usize);
             // SAFETY: the region's owner keeps its bytes until it is deregistered, which withdraws this.

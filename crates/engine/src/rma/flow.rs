@@ -370,6 +370,7 @@ unsafe fn moves(
         bytes: length,
         is_mapped: target.shift().is_some(),
         is_remote: target.is_elsewhere(),
+        is_on_device: target.is_on_device(),
         rows: (is_row(at), is_row(here)),
         put_on: match (*at, direction) {
             (Layout::Strided { block, levels: [_], .. }, Direction::Push) => Some(block),

@@ -14,6 +14,8 @@ pub enum By {
     Provider,
     /// Calls that the target serves.
     Calls,
+    /// The device's driver; calls, should it not reach the memory.
+    Driver,
     /// Copies by the kernel; calls, should it refuse.
     SingleCopy,
     /// The target, if it waits inside the library; else copies by the kernel.
@@ -33,6 +35,8 @@ pub struct Operation {
     pub is_mapped: bool,
     /// Is the target on another node?
     pub is_remote: bool,
+    /// Is the target's memory that of a device of this node?
+    pub is_on_device: bool,
     /// Do the bytes lie in a row at the target, and at the origin?
     pub rows: (bool, bool),
     /// A put on rows of one length, at a constant distance, at the target: how long are they?
@@ -68,6 +72,11 @@ pub static PROTOCOLS: &[Protocol] = &[
         by: By::Calls,
         how: "another node: calls that the target serves, short ones together",
         applies: |operation| operation.is_remote,
+    },
+    Protocol {
+        by: By::Driver,
+        how: "memory of a device: the device's driver, or calls where it is not mapped here",
+        applies: |operation| operation.is_on_device,
     },
     Protocol {
         by: By::Rows,
@@ -111,7 +120,7 @@ mod tests {
     #[test]
     fn the_first_protocol_that_applies_is_taken() {
         let short = crate::limits::BOX_BYTES as u64 / 2;
-        for bits in 0..64_u32 {
+        for bits in 0..128_u32 {
             let is = |bit: u32| bits & 1 << bit != 0;
             for bytes in [1, short, short + 1, 1 << 20] {
                 let operation = Operation {
@@ -121,6 +130,7 @@ mod tests {
                     rows: (is(2), is(3)),
                     put_on: (is(5) && !is(2)).then_some(crate::limits::BOX_ROWS + u64::from(is(3))),
                     provider_pays: is(4),
+                    is_on_device: is(6),
                 };
                 let expected = if is(0) {
                     By::Mapped
@@ -130,6 +140,8 @@ mod tests {
                     } else {
                         By::Calls
                     }
+                } else if is(6) {
+                    By::Driver
                 } else if !is(2) {
                     if is(5) && !is(3) { By::Rows } else { By::SingleCopy }
                 } else if bytes <= short {

@@ -40,7 +40,7 @@ pub struct RegionKey {
     /// Address of byte 0 in the owner.
     base: u64,
     length: u64,
-    /// Where byte 0 lies for all; 0: in ordinary memory. Of memory of a device: where its export lies.
+    /// Where byte 0 lies for all; 0: in ordinary memory. Of memory of a device: where its export lies; 0: it has none.
     shared_address: u64,
     /// Where the owner's lock table lies.
     locks: u64,
@@ -108,12 +108,9 @@ impl RegionKey {
         if self.base.checked_add(self.length).is_none() {
             return bad("more bytes than an address space has");
         }
-        if self.atomicity == ON_DEVICE {
-            return self.parse_on_device(home.me);
-        }
         let atomicity = match self.atomicity {
             1 => Atomicity::Elements,
-            2 => Atomicity::Locked,
+            2 | ON_DEVICE => Atomicity::Locked,
             _ => return bad("its atomicity is unknown"),
         };
         let Ok(phase) = u8::try_from(self.phase) else {
@@ -134,6 +131,9 @@ impl RegionKey {
                 atomicity: Atomicity::Locked,
                 device: None,
             });
+        }
+        if self.is_on_device() {
+            return self.parse_on_device(home.me);
         }
         let locks = self.locks()?;
         let mut direct = 0;
@@ -175,26 +175,22 @@ impl RegionKey {
     #[cold]
     fn parse_on_device(self, me: u32) -> Result<Parsed> {
         let bad = |why| Error::BadKey { peer: self.owner, why };
-        let home = home()?;
-        if home.segment.is_elsewhere(self.owner) {
-            return Err(bad("it is memory of a device on another node"));
-        }
-        let at = REGISTRY.at(SharedAddress(self.shared_address), EXPORT);
-        let at = at.ok_or_else(|| bad("its export lies outside the job's memory"))?;
-        // SAFETY: as many bytes are mapped there; any are an export.
-        let export = unsafe { at.cast::<Export>().as_ptr().read_unaligned() };
-        let end = export.offset.checked_add(self.length);
-        if end.is_none_or(|end| end > export.size) {
-            return Err(bad("it reaches beyond the device's allocation"));
-        }
-        let cuda = match self.owner == me {
-            true => Cuda::own(),
-            false => {
-                let mapped = mem::map(u64::from(self.owner), &export);
-                Cuda::of_peer(
-                    self.base,
-                    mapped.ok_or_else(|| bad("its memory of a device cannot be mapped here"))?,
-                )
+        let device = match (self.owner == me, self.shared_address) {
+            (true, _) => OnDevice::Copied(Box::new(Cuda::own())),
+            (false, 0) => OnDevice::Called,
+            (false, place) => {
+                let at = REGISTRY.at(SharedAddress(place), EXPORT);
+                let at = at.ok_or_else(|| bad("its export lies outside the job's memory"))?;
+                // SAFETY: as many bytes are mapped there; any are an export.
+                let export = unsafe { at.cast::<Export>().as_ptr().read_unaligned() };
+                let end = export.offset.checked_add(self.length);
+                if end.is_none_or(|end| end > export.size) {
+                    return Err(bad("it reaches beyond the device's allocation"));
+                }
+                match mem::map(u64::from(self.owner), &export) {
+                    Some(mapped) => OnDevice::Copied(Box::new(Cuda::of_peer(self.base, mapped))),
+                    None => OnDevice::Called,
+                }
             }
         };
         Ok(Parsed {
@@ -207,7 +203,7 @@ impl RegionKey {
             locks: self.locks()?,
             phase: 0,
             atomicity: Atomicity::Locked,
-            device: Some(Box::new(cuda)),
+            device: Some(device),
         })
     }
 }
@@ -226,8 +222,16 @@ pub(super) struct Parsed {
     pub locks: &'static Locks,
     pub phase: u8,
     pub atomicity: Atomicity,
-    /// What copies, if it is memory of a device.
-    pub device: Option<Box<Cuda>>,
+    /// How memory of a device is reached.
+    pub device: Option<OnDevice>,
+}
+
+/// How this process reaches memory of a device on its node.
+pub(super) enum OnDevice {
+    /// By copies of the device's driver.
+    Copied(Box<Cuda>),
+    /// By calls of its owner: its driver maps it in no other process, or not in this one.
+    Called,
 }
 
 /// Memory of this process that others may access.
@@ -243,7 +247,7 @@ pub struct Region {
 /// them any more, which the caller's model says: nothing of it is known here. To drop the region changes nothing for others.
 ///
 /// # Errors
-/// There is no memory for the lock table, the range wraps around, or it is memory of a device that cannot be exported.
+/// There is no memory for the lock table, the range wraps around, or an allocation of a device ends before it.
 pub fn register(base: *mut u8, length: u64) -> Result<Region> {
     register_as(base, length, Atomicity::Elements)
 }
@@ -289,12 +293,7 @@ pub fn register_as(base: *mut u8, length: u64, atomicity: Atomicity) -> Result<R
         id: IDS.fetch_add(1, Ordering::Relaxed),
     };
     if shared_address == 0 || home.segment.nodes() > 1 {
-        // Calls may come for it.
-        let mut keys = own_keys();
-        let at = keys.partition_point(|other| other.id < key.id);
-        keys.insert(at, key);
-        drop(keys);
-        CALLABLE.fetch_add(1, Ordering::Relaxed);
+        admit_calls(key);
         if shared_address == 0
             && home.segment.ranks() > 1
             && let Some(locks) = locks::at(table)
@@ -305,35 +304,57 @@ pub fn register_as(base: *mut u8, length: u64, atomicity: Atomicity) -> Result<R
     Ok(Region { key })
 }
 
-/// Memory of a device: others map it, and copy by its driver.
+/// Memory of a device: others map it, and copy by its driver, or call for it.
 #[cold]
 fn register_on_device(base: *const u8, length: u64, id: u32) -> Result<Region> {
-    let refused = |why: &str| Error::Device(format!("memory of a GPU at {base:?}, {length} bytes: {why}"));
-    let export = mem::export(base).ok_or_else(|| {
-        refused("the driver does not let other processes map it (memory of a pool or of virtual memory management: take it from cuMemAlloc)")
-    })?;
-    if export.size - export.offset < length {
-        return Err(refused("its allocation ends before"));
-    }
-    let place = heap::allocate(EXPORT, 64)?;
-    // SAFETY: as many bytes were allocated for it.
-    unsafe { place.cast::<Export>().as_ptr().write_unaligned(export) };
-    let shared_address = heap::shared_address_of(place.as_ptr(), EXPORT).map_or(0, |shared_address| shared_address.0);
+    let table = locks::own()?;
+    let has_all = |export: &Export| {
+        export
+            .size
+            .checked_sub(export.offset)
+            .is_some_and(|rest| rest >= length)
+    };
+    let shared_address = match mem::export(base) {
+        // Each mapping of virtual memory management has a descriptor of its own: the rest may lie in the next one.
+        None => 0,
+        Some(export) if !has_all(&export) && export.is_descriptor != 0 => 0,
+        Some(export) if !has_all(&export) => {
+            return Err(Error::Device(format!(
+                "memory of a GPU at {base:?}, {length} bytes: its allocation ends before"
+            )));
+        }
+        Some(export) => {
+            let place = heap::allocate(EXPORT, 64)?;
+            // SAFETY: as many bytes were allocated for it.
+            unsafe { place.cast::<Export>().as_ptr().write_unaligned(export) };
+            heap::shared_address_of(place.as_ptr(), EXPORT).map_or(0, |shared_address| shared_address.0)
+        }
+    };
     let key = RegionKey {
         magic: MAGIC,
         owner: home()?.me,
         base: base.addr() as u64,
         length,
         shared_address,
-        locks: locks::own()?.0,
+        locks: table.0,
         atomicity: ON_DEVICE,
         phase: 0,
         id,
     };
+    admit_calls(key);
     Ok(Region { key })
 }
 
-/// Regions of this process that calls may come for, by number: of ordinary memory, and all where there are several nodes. New ones come to
+/// Calls may come for the region.
+fn admit_calls(key: RegionKey) {
+    let mut keys = own_keys();
+    let at = keys.partition_point(|other| other.id < key.id);
+    keys.insert(at, key);
+    drop(keys);
+    CALLABLE.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Regions of this process that calls may come for, by number: of ordinary memory and of devices', and all where there are several nodes. New ones come to
 /// the end, and those that go are mostly the first or the last.
 static OWN: Mutex<VecDeque<RegionKey>> = Mutex::new(VecDeque::new());
 
@@ -349,11 +370,12 @@ pub(super) fn own_key(id: u32) -> Option<RegionKey> {
 
 /// Expose a region of this process no more: as [`Region::deregister`], for holders of its key only.
 pub fn deregister(key: RegionKey) {
-    if key.atomicity == ON_DEVICE && key.magic == MAGIC {
-        if let Some(place) = REGISTRY.at(SharedAddress(key.shared_address), EXPORT) {
-            heap::free(place);
-        }
-        return;
+    if key.is_on_device()
+        && key.magic == MAGIC
+        && key.shared_address != 0
+        && let Some(place) = REGISTRY.at(SharedAddress(key.shared_address), EXPORT)
+    {
+        heap::free(place);
     }
     if key.atomicity == Atomicity::Elements as u16
         && key.magic == MAGIC

@@ -9,7 +9,7 @@ use isthmus_transfer::{Direction, Interrupted, Layout, Transfer};
 
 use super::locks::Locks;
 use super::mailbox::{self, Mailboxes};
-use super::region::{Atomicity, Parsed, RegionKey};
+use super::region::{Atomicity, OnDevice, Parsed, RegionKey};
 use crate::data_path::DataPath;
 use crate::types::Peer;
 use crate::{Error, Result, allows_threads, enter, fault_events};
@@ -27,7 +27,7 @@ pub struct Target {
     is_direct: bool,
     is_shared: bool,
     is_elsewhere: bool,
-    /// Is it memory of a device? Then `transfer` is this target's own.
+    /// Is it memory of a device of this node? Then `transfer`, if there is one, is this target's own.
     is_on_device: bool,
     atomicity: Atomicity,
     pub(super) locks: &'static Locks,
@@ -69,9 +69,14 @@ impl Target {
         } = key.parse(peer)?;
         let transfer = OnceLock::new();
         let is_on_device = device.is_some();
-        if let Some(device) = device {
+        let mut is_refused = false;
+        match device {
+            None => {}
             // Until the target is dropped.
-            let _ = transfer.set(Box::leak(device) as &'static dyn Transfer);
+            Some(OnDevice::Copied(copier)) => {
+                let _ = transfer.set(Box::leak(copier) as &'static dyn Transfer);
+            }
+            Some(OnDevice::Called) => is_refused = true,
         }
         Ok(Self {
             peer,
@@ -87,7 +92,7 @@ impl Target {
             locks,
             phase,
             transfer,
-            refused: [const { AtomicBool::new(false) }; 2],
+            refused: [AtomicBool::new(is_refused), AtomicBool::new(is_refused)],
             mailboxes: AtomicPtr::new(null_mut()),
             network_key: OnceLock::new(),
             misses: AtomicU16::new(0),
@@ -128,6 +133,12 @@ impl Target {
     #[inline]
     pub fn is_elsewhere(&self) -> bool {
         self.is_elsewhere
+    }
+
+    /// Is it memory of a device of this node?
+    #[inline]
+    pub(super) fn is_on_device(&self) -> bool {
+        self.is_on_device
     }
 
     /// Its bytes.
@@ -250,7 +261,7 @@ impl Target {
         Some(*self.transfer.get_or_init(|| access.transfer()))
     }
 
-    /// If it is memory of a device: a copy has failed, and why. Nothing else reaches it.
+    /// If it is memory of a device that this process copies from and to: a copy has failed, and why.
     pub(super) fn device_failure(&self) -> Option<Error> {
         if !self.is_on_device {
             return None;

@@ -140,6 +140,39 @@ pub fn allocate_of_pool(bytes: usize) -> *mut u8 {
     pointer(at)
 }
 
+/// Of virtual memory management, with a descriptor.
+pub fn allocate_mapped(bytes: usize) -> *mut u8 {
+    /// `CUmemAllocationProp`: pinned, a file descriptor, at this device.
+    #[repr(C)]
+    struct Wanted {
+        kind: c_int,
+        handles: c_int,
+        location: [c_int; 2],
+        others: [u64; 2],
+    }
+    let wanted = Wanted {
+        kind: 1,
+        handles: 1,
+        location: [1, 0],
+        others: [0; 2],
+    };
+    let (mut physical, mut at, bytes) = (0_u64, 0_u64, bytes.next_multiple_of(2 << 20));
+    call!("cuMemCreate" (&raw mut physical => *mut u64, bytes => usize, &raw const wanted => *const Wanted, 0 => u64));
+    call!("cuMemAddressReserve" (&raw mut at => *mut u64, bytes => usize, 0 => usize, 0 => u64, 0 => u64));
+    call!("cuMemMap" (at => u64, bytes => usize, 0 => usize, physical => u64, 0 => u64));
+    call!("cuMemSetAccess" (at => u64, bytes => usize, [1, 0, 3].as_ptr() => *const c_int, 1 => usize));
+    call!("cuMemRelease" (physical => u64));
+    pointer(at)
+}
+
+pub fn free_mapped(at: *mut u8) {
+    let (mut base, mut bytes) = (0_u64, 0_usize);
+    let address = at.expose_provenance() as u64;
+    call!("cuMemGetAddressRange_v2" (&raw mut base => *mut u64, &raw mut bytes => *mut usize, address => u64));
+    call!("cuMemUnmap" (base => u64, bytes => usize));
+    call!("cuMemAddressFree" (base => u64, bytes => usize));
+}
+
 pub fn allocate_pinned(bytes: usize) -> *mut u8 {
     let mut at: *mut c_void = null_mut();
     call!("cuMemHostAlloc" (&raw mut at => *mut *mut c_void, bytes => usize, 1 => c_uint));
@@ -183,6 +216,7 @@ pub fn of_each_kind(bytes: usize) -> Vec<(&'static str, *mut u8)> {
         ("device", allocate(bytes)),
         ("managed", allocate_managed(bytes)),
         ("pool", allocate_of_pool(bytes)),
+        ("mapped", allocate_mapped(bytes)),
         ("pinned", allocate_pinned(bytes)),
     ]
 }
@@ -190,7 +224,7 @@ pub fn of_each_kind(bytes: usize) -> Vec<(&'static str, *mut u8)> {
 /// Bytes of memory of any kind.
 pub fn view(name: &str, at: *mut u8, bytes: usize) -> &'static mut [u8] {
     match name {
-        "device" | "pool" => seen(at, bytes),
+        "device" | "pool" | "mapped" => seen(at, bytes),
         // SAFETY: host memory of the test.
         _ => unsafe { std::slice::from_raw_parts_mut(at, bytes) },
     }

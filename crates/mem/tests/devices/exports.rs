@@ -5,9 +5,12 @@ use super::*;
 /// The other process of the tests of exports: it exports memory and writes how, on one line for each line that it reads.
 #[test]
 fn helper_that_exports() {
-    if std::env::var_os("ISTHMUS_MEM_EXPORTER").is_none() {
+    let Some(kind) = std::env::var_os("ISTHMUS_MEM_EXPORTER") else {
         return;
-    }
+    };
+    let is_mapped = kind == "mapped";
+    let allocate = if is_mapped { allocate_mapped } else { allocate };
+    let free = if is_mapped { free_mapped } else { free };
     start();
     context(0);
     let mut at = allocate(100_000);
@@ -37,7 +40,7 @@ fn helper_that_exports() {
         free(at);
         let other = rounds > 0;
         rounds += 1;
-        let between = allocate(if other { 10 } else { 1 << 20 });
+        let between = allocate(if other { 10 } else { 4 << 20 });
         let again = allocate(100_000);
         assert_eq!(again == at, !other);
         if !other {
@@ -64,16 +67,26 @@ fn read_export(lines: &mut impl BufRead) -> Export {
 
 #[test]
 fn another_process_reaches_what_is_exported() {
-    if !alone(
-        "exports::another_process_reaches_what_is_exported",
-        &[("ISTHMUS_TEST_DEVICES", "2")],
-    ) {
-        return;
+    let name = "exports::another_process_reaches_what_is_exported";
+    if alone(name, &[("ISTHMUS_TEST_DEVICES", "2")]) {
+        reach("device", "cuIpcOpenMemHandle");
     }
+}
+
+#[test]
+fn another_process_reaches_memory_that_has_a_descriptor() {
+    let name = "exports::another_process_reaches_memory_that_has_a_descriptor";
+    if alone(name, &[("ISTHMUS_TEST_DEVICES", "2")]) {
+        reach("mapped", "cuMemImportFromShareableHandle");
+    }
+}
+
+/// Memory of this kind, which the driver opens by this procedure.
+fn reach(kind: &str, opens: &str) {
     start();
     let mut exporter = Command::new(std::env::current_exe().expect("this program"))
         .args(["--exact", "exports::helper_that_exports", "--nocapture"])
-        .env("ISTHMUS_MEM_EXPORTER", "1")
+        .env("ISTHMUS_MEM_EXPORTER", kind)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -87,7 +100,7 @@ fn another_process_reaches_what_is_exported() {
     let mapped = mem::map(5, &export).expect("a mapping");
     assert_eq!(mem::kind_of(mapped.start()), Ok(Kind::Device(Device(0))));
     assert_eq!(mem::map(6, &export).map(|mapped| mapped.start()), Some(mapped.start()));
-    assert_eq!(calls("cuIpcOpenMemHandle"), 1);
+    assert_eq!(calls(opens), 1);
     let (mut got, local) = (vec![0_u8; 99_000], allocate(99_000));
     // SAFETY: the export has as many bytes.
     unsafe {

@@ -6,7 +6,8 @@ use isthmus_collective::allreduce::{run, run_later};
 
 use super::arguments;
 use super::form::{forms, run};
-use super::{on_devices, operand};
+use super::on_devices::{self, Arguments, Results};
+use super::operand;
 use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::op::Op;
@@ -25,13 +26,10 @@ forms! {
         op: &'static Op,
         comm: &'static Comm,
     ) {
-        if isthmus_mem::is_watched() && sendbuf != recvbuf.cast_const() && on_devices::may_be(count, datatype, op, comm) {
-            let input = if arguments::is_in_place(sendbuf) { recvbuf } else { sendbuf };
-            // SAFETY: the caller's promise.
-            let on_devices = || unsafe { on_devices::allreduce(input.cast(), recvbuf.cast(), count, datatype, op, comm) };
-            if let Some(done) = F::instead(on_devices)? {
-                return Ok(done);
-            }
+        let given = Arguments { sendbuf, recvbuf, count, datatype, op, comm };
+        // SAFETY: the caller's promise.
+        if let Some(done) = unsafe { on_devices::instead::<F>(Results::All, given) }? {
+            return Ok(done);
         }
         let call = F::begin(comm, "Allreduce")?;
         let operand = operand::of(datatype, count, op)?;

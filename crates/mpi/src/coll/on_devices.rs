@@ -1,14 +1,17 @@
 //! Reductions of memory of devices by kernels, if all ranks have theirs there.
 //!
-//! Each rank maps the others' memory and combines one slice of the elements; then it copies the other slices from the ranks that have combined
-//! them. The first rank's elements are the leftmost operands everywhere, so results repeat.
+//! Each rank maps the others' memory, combines one slice of all elements, and writes what comes of it wherever it belongs: no other rank reads or
+//! writes that slice, so that ranks meet once after that. The first rank's elements are the leftmost operands everywhere, so results repeat.
 
+use std::ffi::c_void;
 use std::ops::Range;
 
 use isthmus_engine::limits::DEVICE_REDUCED_FROM;
-use isthmus_engine::rma;
-use isthmus_mem::{self as mem, Device, Export, Kind, Mapped};
+use isthmus_engine::{counters, rma};
+use isthmus_mem::{self as mem, Device, Export, Kind, Mapped, Scratch};
 
+use super::arguments::is_in_place;
+use super::form::Form;
 use crate::check;
 use crate::comm::Comm;
 use crate::datatype::Datatype;
@@ -19,9 +22,80 @@ use crate::op::Op;
 
 const EXPORT: usize = size_of::<Export>();
 
+/// Which results a reduction has.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Results<'a> {
+    /// All, for every rank.
+    All,
+    /// All, for this rank.
+    At(usize),
+    /// For each rank, those of the ranks before it and, if `inclusive`, its own.
+    Prefixes { inclusive: bool },
+    /// So many for each rank, which follow one another.
+    Blocks(&'a [i64]),
+}
+
+impl Results<'_> {
+    /// Has this rank some?
+    fn are_at(self, rank: usize) -> bool {
+        match self {
+            Self::All | Self::Prefixes { inclusive: true } => true,
+            Self::At(root) => rank == root,
+            Self::Prefixes { inclusive: false } => rank > 0,
+            Self::Blocks(counts) => counts[rank] > 0,
+        }
+    }
+
+    /// The elements that this rank combines, of `count`.
+    fn slice(self, rank: usize, ranks: usize, count: usize) -> Range<usize> {
+        match self {
+            Self::Blocks(counts) => {
+                let start: i64 = counts[..rank].iter().sum();
+                start as usize..(start + counts[rank]) as usize
+            }
+            _ => rank * count / ranks..(rank + 1) * count / ranks,
+        }
+    }
+}
+
+/// The arguments of a reduction of `count` elements of each rank.
+#[derive(Clone, Copy)]
+pub(super) struct Arguments<'a> {
+    pub sendbuf: *const c_void,
+    pub recvbuf: *mut c_void,
+    pub count: i64,
+    pub datatype: &'a Datatype,
+    pub op: &'a Op,
+    pub comm: &'a Comm,
+}
+
+/// Make the call by kernels, if it is a blocking one, long, and all ranks' elements are in memory of devices that all can map. `None`: nothing
+/// was done. Collective, if devices are looked for; blocks.
+///
+/// # Safety
+/// `sendbuf` must be readable and `recvbuf` writable, where results are, by the driver.
+#[inline(always)]
+pub(super) unsafe fn instead<F: Form>(results: Results<'_>, arguments: Arguments<'_>) -> Result<Option<F::Done>> {
+    match mem::is_watched() && may_be(arguments) {
+        false => Ok(None),
+        // SAFETY: the caller's promise.
+        true => F::instead(|| unsafe { reduce(results, arguments) }),
+    }
+}
+
 /// May such a call be one for kernels? All ranks answer alike.
-pub(super) fn may_be(count: i64, datatype: &Datatype, op: &Op, comm: &Comm) -> bool {
-    mem::is_watched() && !check::is_on() && comm.size() > 1 && !comm.is_inter() && is_long(count, datatype) && {
+#[cold]
+fn may_be(arguments: Arguments<'_>) -> bool {
+    let Arguments {
+        count,
+        datatype,
+        op,
+        comm,
+        ..
+    } = arguments;
+    // Each rank maps two buffers of each other one.
+    let can_map = comm.size() > 1 && 2 * (comm.size() as usize - 1) <= mem::MOST_MAPPINGS;
+    can_map && !check::is_on() && !comm.is_inter() && is_long(count, datatype) && {
         let node = |rank| comm.group.peer(rank).map(rma::node_of);
         datatype.is_contiguous()
             && Combine::of(op.which(), datatype).is_some()
@@ -35,11 +109,53 @@ fn is_long(count: i64, datatype: &Datatype) -> bool {
         .is_some_and(|bytes| bytes >= DEVICE_REDUCED_FROM as i64)
 }
 
-/// What a rank tells the others of its elements.
-fn export(device: Option<Device>, buffer: *const u8, bytes: i64) -> Option<Export> {
-    device?;
-    let export = mem::export(buffer)?;
-    (export.size.checked_sub(export.offset)? >= bytes as u64).then_some(export)
+/// What a rank tells the others of its elements: where its own are, and where its results belong, if others write them.
+fn exports(results: Results<'_>, me: usize, own: Own, bytes: u64) -> Option<[Export; 2]> {
+    let export = |buffer: *const u8| -> Option<Export> {
+        let export = mem::export(buffer)?;
+        (export.size.checked_sub(export.offset)? >= bytes).then_some(export)
+    };
+    let input = export(own.input)?;
+    let output = match results {
+        Results::All | Results::At(_) | Results::Prefixes { .. } if results.are_at(me) => export(own.output)?,
+        _ => input,
+    };
+    Some([input, output])
+}
+
+/// The elements of this rank.
+#[derive(Clone, Copy)]
+struct Own {
+    input: *const u8,
+    output: *mut u8,
+    device: Device,
+}
+
+impl Own {
+    /// `None`: they are not all in memory of a device, or these are not the arguments of such a call.
+    fn of(results: Results<'_>, me: usize, arguments: Arguments<'_>) -> Option<Self> {
+        let Arguments { sendbuf, recvbuf, .. } = arguments;
+        let has_results = results.are_at(me);
+        let input = match is_in_place(sendbuf) {
+            true if matches!(results, Results::At(_)) && !has_results => return None,
+            true => recvbuf.cast_const(),
+            false if has_results && sendbuf == recvbuf.cast_const() => return None,
+            false => sendbuf,
+        };
+        let on_device = |address: *const c_void| match mem::kind_of(address.cast()) {
+            Ok(Kind::Device(device)) => Some(device),
+            _ => None,
+        };
+        let device = on_device(input)?;
+        if has_results {
+            on_device(recvbuf)?;
+        }
+        Some(Self {
+            input: input.cast(),
+            output: recvbuf.cast(),
+            device,
+        })
+    }
 }
 
 /// The elements of all ranks.
@@ -61,103 +177,200 @@ fn do_all(comm: &Comm, yes: bool) -> Result<bool> {
     Ok(all.iter().all(|yes| *yes == 1))
 }
 
-/// Combine everyone's `count` elements at `input`, to `output` at all. False: nothing was done, since some rank's are not in memory of a device that
-/// all can map. Collective; blocks.
+/// Combine everyone's elements. False: nothing was done. Collective; blocks.
 ///
 /// # Safety
-/// `input` must be readable and `output` writable by the driver; they are the same or do not overlap. [`may_be`] has said yes.
-pub(super) unsafe fn allreduce(
-    input: *const u8,
-    output: *mut u8,
-    count: i64,
-    datatype: &Datatype,
-    op: &Op,
-    comm: &Comm,
-) -> Result<bool> {
+/// As for [`instead`]; [`may_be`] has said yes.
+unsafe fn reduce(results: Results<'_>, arguments: Arguments<'_>) -> Result<bool> {
+    let Arguments {
+        count,
+        datatype,
+        op,
+        comm,
+        ..
+    } = arguments;
     let Some(combine) = Combine::of(op.which(), datatype) else {
         return Ok(false);
     };
     let (ranks, me, size) = (comm.size() as usize, comm.rank() as usize, datatype.size() as usize);
-    let bytes = count * size as i64;
-    let device = match (mem::kind_of(input), mem::kind_of(output)) {
-        (Ok(Kind::Device(_)), Ok(Kind::Device(device))) => Some(device),
-        _ => None,
-    };
-    let own = [input, output.cast_const()].map(|buffer| export(device, buffer, bytes));
-    let own = match (own, device) {
-        ([Some(input), Some(output)], Some(device)) => Some(([input, output], device)),
-        _ => None,
-    };
+    let own = Own::of(results, me, arguments);
+    let told = own.and_then(|own| Some((own, exports(results, me, own, count as u64 * size as u64)?)));
     // One byte of each: most calls are on host memory, and end here.
-    let (true, Some((own, device))) = (do_all(comm, own.is_some())?, own) else {
+    let (true, Some((own, told))) = (do_all(comm, told.is_some())?, told) else {
         return Ok(false);
     };
-    let exports = exchange(comm, own)?;
-    let slice = |rank: usize| -> Range<usize> {
-        let at = |part: usize| part * count as usize / ranks;
-        at(rank)..at(rank + 1)
-    };
+    let exports = exchange(comm, told)?;
+    let bytes = count as u64 * size as u64;
+    let has_all = |export: &Export| export.offset.checked_add(bytes).is_some_and(|end| end <= export.size);
     let peer = |rank: usize| comm.group.peer(rank as i32).map_or(u64::MAX, |peer| u64::from(peer.0));
-    let map = |which: usize| -> Option<Vec<(Option<Mapped>, *mut u8)>> {
+    let at = |which: usize| -> Option<Vec<Place>> {
         let of_rank = |rank: usize| match rank == me {
-            true => Some((None, [input.cast_mut(), output][which])),
+            true => Some(Place {
+                start: [own.input.cast_mut(), own.output][which],
+                _mapped: None,
+            }),
             false => {
-                let mapped = mem::map(peer(rank), &exports[rank][which])?;
-                let start = mapped.start();
-                Some((Some(mapped), start))
+                let export = Some(&exports[rank][which]).filter(|export| has_all(export))?;
+                let mapped = mem::map(peer(rank), export)?;
+                Some(Place {
+                    start: mapped.start(),
+                    _mapped: Some(mapped),
+                })
             }
         };
         (0..ranks).map(of_rank).collect()
     };
-    let mapped = map(0).zip(map(1));
-    let (true, Some((inputs, outputs))) = (do_all(comm, mapped.is_some())?, mapped) else {
+    let is_in_place = |rank: usize| {
+        let [input, output] = &exports[rank];
+        results.are_at(rank) && (input.buffer, input.offset) == (output.buffer, output.offset)
+    };
+    let slice = results.slice(me, ranks, count as usize);
+    let is_own_in_place = own.input == own.output.cast_const();
+    let needed = match results {
+        Results::All => usize::from(me > 1 && is_in_place(me)),
+        Results::At(root) => usize::from(root > 1 && is_in_place(root)),
+        Results::Prefixes { .. } => 2,
+        Results::Blocks(_) => usize::from(is_own_in_place),
+    };
+    // Without memory for it the call goes on in host memory.
+    let take = || {
+        (0..needed)
+            .map(|_| Scratch::on(own.device, (slice.len() * size).max(1)).ok())
+            .collect::<Option<Vec<_>>>()
+    };
+    let ready = at(0).zip(at(1)).zip(take());
+    let (true, Some(((inputs, outputs), scratch))) = (do_all(comm, ready.is_some())?, ready) else {
         return Ok(false);
     };
-    let mine = slice(me);
-    // SAFETY: the caller's promise, of all ranks: each writes its own slice of its own output alone, and of that of others reads what they have
-    // finished, before the second meeting.
+    let work = Work {
+        combine,
+        device: own.device,
+        inputs,
+        outputs,
+        bytes: slice.start * size..slice.end * size,
+        count: slice.len(),
+        scratch,
+    };
+    // SAFETY: the caller's promise, of all ranks: this slice of the elements is this rank's alone, and its own block comes to its beginning when
+    // all have read their slices.
     unsafe {
-        let at = |buffer: *mut u8, element: usize| buffer.wrapping_add(element * size);
-        let (target, length) = (at(output, mine.start), mine.len() as i64);
-        let operand = |rank: usize| at(inputs[rank].1, mine.start).cast_const();
-        // In place this rank's own elements lie where the result goes, until they are combined.
-        let kept = match input == output && me > 1 && length > 0 {
-            true => Some(keep(device, operand(me), mine.len() * size)),
-            false => None,
+        let combined = match results {
+            Results::All => work.all(me, is_in_place(me)),
+            Results::At(root) => work.combine_to(work.output(root), is_in_place(root).then_some(root)),
+            Results::Prefixes { inclusive } => work.prefixes(inclusive),
+            Results::Blocks(_) if is_own_in_place => work.combine_to(work.scratch(0), None),
+            Results::Blocks(_) => work.combine_to(own.output, None),
         };
-        let kept = kept.transpose();
-        let combined = kept.and_then(|kept| {
-            let operand = |rank: usize| match &kept {
-                Some(kept) if rank == me => kept.start().cast_const(),
-                _ => operand(rank),
-            };
-            combine.apply(device, target, operand(0), operand(1), length)?;
-            (2..ranks).try_for_each(|rank| combine.apply(device, target, target, operand(rank), length))
-        });
         let met = agree(comm, combined.is_ok());
         combined?;
         met?;
-        let copied = (0..ranks).filter(|rank| *rank != me).try_for_each(|rank| {
-            let part = slice(rank);
-            let (to, from) = (at(output, part.start), at(outputs[rank].1, part.start));
-            mem::copy(to, from, part.len() * size).map_err(|error| device::failed(&error))
-        });
-        let met = agree(comm, copied.is_ok());
-        copied?;
-        met?;
+        if let (Results::Blocks(_), true) = (results, is_own_in_place) {
+            work.copy(own.output, work.scratch(0))?;
+        }
     }
+    counters::DEVICE_REDUCTIONS.add_anywhere(1);
     Ok(true)
 }
 
-/// A copy of bytes on the device.
-///
-/// # Safety
-/// They must be readable by the driver.
-unsafe fn keep(device: Device, from: *const u8, bytes: usize) -> Result<mem::Scratch> {
-    let kept = mem::Scratch::on(device, bytes).map_err(|error| device::failed(&error))?;
-    // SAFETY: the caller's promise; there is room.
-    unsafe { mem::copy(kept.start(), from, bytes) }.map_err(|error| device::failed(&error))?;
-    Ok(kept)
+/// Elements of a rank.
+struct Place {
+    start: *mut u8,
+    /// Keeps them there; `None`: they are this rank's.
+    _mapped: Option<Mapped>,
+}
+
+/// The slice of the elements that this rank combines.
+struct Work {
+    combine: Combine,
+    device: Device,
+    inputs: Vec<Place>,
+    outputs: Vec<Place>,
+    /// Where the slice lies in each.
+    bytes: Range<usize>,
+    count: usize,
+    /// Memory of the device, each for the slice: as many as the results need.
+    scratch: Vec<Scratch>,
+}
+
+/// Its unsafe functions ask for this: the slice of all inputs is readable and that of outputs, where there are results, writable by the driver,
+/// and no other rank uses it.
+impl Work {
+    fn input(&self, rank: usize) -> *const u8 {
+        self.inputs[rank].start.wrapping_add(self.bytes.start).cast_const()
+    }
+
+    fn output(&self, rank: usize) -> *mut u8 {
+        self.outputs[rank].start.wrapping_add(self.bytes.start)
+    }
+
+    fn scratch(&self, which: usize) -> *mut u8 {
+        self.scratch[which].start()
+    }
+
+    unsafe fn copy(&self, to: *mut u8, from: *const u8) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { mem::copy(to, from, self.bytes.len()) }.map_err(|error| device::failed(&error))
+    }
+
+    unsafe fn apply(&self, result: *mut u8, left: *const u8, right: *const u8) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.combine.apply(self.device, result, left, right, self.count as i64) }
+    }
+
+    /// Combine all to `result`, which is where the elements of the rank `in_place` lie.
+    unsafe fn combine_to(&self, result: *mut u8, in_place: Option<usize>) -> Result<()> {
+        if self.count == 0 {
+            return Ok(());
+        }
+        // SAFETY: the caller's promise.
+        unsafe {
+            // The first two may be overwritten by what comes of them.
+            let later = in_place.filter(|rank| *rank > 1);
+            if let Some(rank) = later {
+                self.copy(self.scratch(0), self.input(rank))?;
+            }
+            self.apply(result, self.input(0), self.input(1))?;
+            (2..self.inputs.len()).try_for_each(|rank| {
+                let right = match later == Some(rank) {
+                    true => self.scratch(0).cast_const(),
+                    false => self.input(rank),
+                };
+                self.apply(result, result, right)
+            })
+        }
+    }
+
+    /// For every rank; of this one, `me`, the results may lie in place.
+    unsafe fn all(&self, me: usize, in_place: bool) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.combine_to(self.output(me), in_place.then_some(me))?;
+            let others = (0..self.outputs.len()).filter(|rank| *rank != me);
+            others
+                .into_iter()
+                .try_for_each(|rank| self.copy(self.output(rank), self.output(me)))
+        }
+    }
+
+    unsafe fn prefixes(&self, inclusive: bool) -> Result<()> {
+        let (mut before, mut with) = (self.scratch(0), self.scratch(1));
+        // SAFETY: the caller's promise.
+        unsafe {
+            for rank in 0..self.inputs.len() {
+                match rank {
+                    0 => self.copy(with, self.input(0))?,
+                    _ => self.apply(with, before, self.input(rank))?,
+                }
+                match inclusive {
+                    true => self.copy(self.output(rank), with)?,
+                    false if rank > 0 => self.copy(self.output(rank), before)?,
+                    false => {}
+                }
+                std::mem::swap(&mut before, &mut with);
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Meet, and say whether all went well here. An error: it did not at another rank.

@@ -6,10 +6,12 @@ use isthmus_collective::reduce::{run_at, run_at_later};
 use isthmus_collective::{Link, Root};
 
 use super::arguments::{self, is_in_place};
-use super::form::{forms, run};
+use super::form::{Form, forms, run};
+use super::on_devices::{self, Arguments, Results};
 use super::operand;
 use crate::comm::Comm;
 use crate::datatype::Datatype;
+use crate::error::Result;
 use crate::fail;
 use crate::handle::Handle;
 use crate::op::Op;
@@ -29,6 +31,10 @@ forms! {
         root: i32,
         comm: &'static Comm,
     ) {
+        // SAFETY: the caller's promise.
+        if let Some(done) = unsafe { instead::<F>(sendbuf, recvbuf, count, datatype, op, root, comm) }? {
+            return Ok(done);
+        }
         let call = F::begin(comm, "Reduce")?;
         let root = arguments::root(root, comm)?;
         if root == Root::Elsewhere {
@@ -70,4 +76,37 @@ forms! {
         // SAFETY: the caller's promise.
         run!(call, run_at, run_at_later, (&operand, input, output, count, root))
     }
+}
+
+/// By kernels, if that can be.
+///
+/// # Safety
+/// As for [`reduce`].
+#[inline(always)]
+unsafe fn instead<F: Form>(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: i64,
+    datatype: Handle<Datatype>,
+    op: Handle<Op>,
+    root: i32,
+    comm: &Comm,
+) -> Result<Option<F::Done>> {
+    if !isthmus_mem::is_watched() || !(0..comm.size()).contains(&root) {
+        return Ok(None);
+    }
+    // Wrong arguments are found out by the call without devices.
+    let (Ok(datatype), Ok(op)) = (datatype.resolve_for(count, "datatype"), op.resolve("op")) else {
+        return Ok(None);
+    };
+    let given = Arguments {
+        sendbuf,
+        recvbuf,
+        count,
+        datatype,
+        op,
+        comm,
+    };
+    // SAFETY: the caller's promise.
+    unsafe { on_devices::instead::<F>(Results::At(root as usize), given) }
 }

@@ -7,6 +7,7 @@ use isthmus_collective::reduce_scatter::{run, run_later};
 
 use super::arguments;
 use super::form::{Form, forms, run};
+use super::on_devices::{self, Arguments, Results};
 use super::operand;
 use crate::comm::Comm;
 use crate::counts::Counts;
@@ -65,6 +66,10 @@ unsafe fn either<F: Form>(
     op: &'static Op,
     comm: &'static Comm,
 ) -> Result<F::Done> {
+    // SAFETY: the caller's promise.
+    if let Some(done) = unsafe { instead::<F>(sendbuf, recvbuf, recvcounts, datatype, op, comm) }? {
+        return Ok(done);
+    }
     let call = F::begin(comm, name)?;
     if recvcounts.len() < call.link().size() {
         return Err(fail!(Arg, "recvcounts are missing"));
@@ -97,4 +102,41 @@ unsafe fn either<F: Form>(
     call.keep(datatype);
     // SAFETY: the caller's promise.
     run!(call, run, run_later, (&operand, input, output, &counts))
+}
+
+/// By kernels, if that can be.
+///
+/// # Safety
+/// As for [`reduce_scatter_block`].
+#[inline(always)]
+unsafe fn instead<F: Form>(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    recvcounts: Counts<'_>,
+    datatype: Handle<Datatype>,
+    op: &Op,
+    comm: &Comm,
+) -> Result<Option<F::Done>> {
+    if !isthmus_mem::is_watched() || comm.is_inter() || recvcounts.len() < comm.size() as usize {
+        return Ok(None);
+    }
+    let counts: Vec<i64> = recvcounts.iter().take(comm.size() as usize).collect();
+    let sum = |sum: i64, count: &i64| sum.checked_add(*count).filter(|_| *count >= 0);
+    // Wrong arguments are found out by the call without devices.
+    let Some(count) = counts.iter().try_fold(0_i64, sum) else {
+        return Ok(None);
+    };
+    let Ok(datatype) = datatype.resolve_for(count, "datatype") else {
+        return Ok(None);
+    };
+    let given = Arguments {
+        sendbuf,
+        recvbuf,
+        count,
+        datatype,
+        op,
+        comm,
+    };
+    // SAFETY: the caller's promise.
+    unsafe { on_devices::instead::<F>(Results::Blocks(&counts), given) }
 }

@@ -7,6 +7,7 @@ use isthmus_collective::scan::{run, run_later};
 
 use super::arguments::{self, is_in_place};
 use super::form::{Form, forms, run};
+use super::on_devices::{self, Arguments, Results};
 use super::operand;
 use crate::comm::Comm;
 use crate::datatype::Datatype;
@@ -63,6 +64,18 @@ unsafe fn either<F: Form>(
 ) -> Result<F::Done> {
     let inclusive = name == "Scan";
     arguments::intra(comm)?;
+    let given = Arguments {
+        sendbuf,
+        recvbuf,
+        count,
+        datatype,
+        op,
+        comm,
+    };
+    // SAFETY: the caller's promise.
+    if let Some(done) = unsafe { on_devices::instead::<F>(Results::Prefixes { inclusive }, given) }? {
+        return Ok(done);
+    }
     let call = F::begin(comm, name)?;
     let operand = operand::of(datatype, count, op)?;
     let input = if is_in_place(sendbuf) { recvbuf } else { sendbuf };

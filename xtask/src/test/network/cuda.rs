@@ -5,8 +5,7 @@ use super::super::suite::Suite;
 use super::{Job, RUN};
 use crate::process::quiet;
 
-/// Windows of memory of a device are reached within a node only.
-const PROGRAMS: [&str; 5] = ["messages", "collectives", "reductions", "layouts", "files"];
+const PROGRAMS: [&str; 6] = ["messages", "collectives", "reductions", "layouts", "files", "windows"];
 
 /// All of it.
 pub(super) fn run(suite: &mut Suite, job: &Job<'_>) {

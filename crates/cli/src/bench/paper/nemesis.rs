@@ -499,8 +499,8 @@ const fn of_row(row: u64) -> (u64, u64) {
 /// Cells of Table 2 on eight ranks: the paper's as far as memory and time go.
 fn on_eight(asked: Nas) -> &'static str {
     match (isthmus_os::memory::available() > 4 << 30, asked.is_timed) {
-        (false, _) => "alltoall:65536,is:S,is:W,is:A",
-        (true, false) => "alltoall:65536,alltoall:4194304,is:S,is:W,is:A",
-        (true, true) => "alltoall:65536,alltoall:4194304,is:S,is:W,is:A,is:B",
+        (false, _) => "alltoall:65536,is:W,is:A",
+        (true, false) => "alltoall:65536,alltoall:4194304,is:W,is:A",
+        (true, true) => "alltoall:65536,alltoall:4194304,is:W,is:A,is:B",
     }
 }
