@@ -35,12 +35,12 @@ static GENERATION: AtomicU64 = AtomicU64::new(1);
 const REMEMBERED: usize = 8;
 
 #[derive(Debug, Clone, Copy)]
-struct Memory {
+struct RememberedBlock {
     generation: u64,
     block: MappedBlock,
 }
 
-const NOTHING: Memory = Memory {
+const NOTHING: RememberedBlock = RememberedBlock {
     generation: 0,
     block: MappedBlock {
         start: 0,
@@ -51,7 +51,7 @@ const NOTHING: Memory = Memory {
 };
 
 thread_local! {
-    static LAST: [Cell<Memory>; REMEMBERED] = const { [const { Cell::new(NOTHING) }; REMEMBERED] };
+    static LAST: [Cell<RememberedBlock>; REMEMBERED] = const { [const { Cell::new(NOTHING) }; REMEMBERED] };
 }
 
 /// Do the bytes from `start` to `end` belong to one block of `owner`?
@@ -72,12 +72,14 @@ pub fn knows(owner: usize, start: u64, end: u64) -> bool {
 }
 
 #[cold]
-fn find(owner: usize, start: u64, end: u64) -> Option<Memory> {
+fn find(owner: usize, start: u64, end: u64) -> Option<RememberedBlock> {
     let blocks = BLOCKS.read().unwrap_or_else(PoisonError::into_inner);
     let generation = GENERATION.load(Ordering::Acquire);
     let at = blocks.partition_point(|block| block.start <= start);
     let block = *blocks.get(at.checked_sub(1)?)?;
-    block.holds(owner, start, end).then_some(Memory { generation, block })
+    block
+        .holds(owner, start, end)
+        .then_some(RememberedBlock { generation, block })
 }
 
 /// Know these blocks.

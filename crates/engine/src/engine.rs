@@ -16,7 +16,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use isthmus_shm::occupancy::{self, Turn};
+use isthmus_shm::occupancy::{self, PeerActivity};
 use isthmus_shm::slot::Cause;
 use isthmus_shm::{Offset, Segment, Slot, doorbell};
 
@@ -273,14 +273,14 @@ impl Engine {
 
     /// Where ranks take turns: have those who will probably be heard next got a CPU, as far as they know themselves
     /// (docs/decisions/0020)?
-    pub fn turn_of_awaited(&self) -> Turn {
+    pub fn activity_of_awaited(&self) -> PeerActivity {
         if self.awaited.peers().is_empty() || !Rule::AtWork.holds() {
-            return Turn::Unknown;
+            return PeerActivity::Unknown;
         }
         let at_work = |peer: &u32| self.segment.slot(*peer).is_at_work();
         match self.awaited.peers().iter().all(at_work) {
-            true => Turn::AtWork,
-            false => Turn::Away,
+            true => PeerActivity::AtWork,
+            false => PeerActivity::Away,
         }
     }
 

@@ -74,7 +74,7 @@ pub enum Flavor {
 
 /// Memory that goes with the window.
 #[derive(Debug, Clone, Copy)]
-enum Memory {
+enum WindowMemory {
     /// The user's.
     Foreign,
     /// Ours, from the shared heap.
@@ -94,7 +94,7 @@ pub struct Win {
     base: *mut u8,
     bytes: i64,
     unit: i64,
-    memory: Memory,
+    memory: WindowMemory,
     targets: Targets,
     /// If it is dynamic.
     attachments: Option<Box<Attachments>>,

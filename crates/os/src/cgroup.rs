@@ -7,7 +7,7 @@ const ROOT: &str = "/sys/fs/cgroup";
 
 /// A limit on memory and how much of it is in use, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Memory {
+pub struct MemoryLimit {
     /// Beyond it the kernel kills rather than refuses.
     pub limit: u64,
     /// What the group, with everything else in it, has now, without the file cache, which makes room when asked.
@@ -31,7 +31,7 @@ pub fn cpu_quota() -> Option<f64> {
 }
 
 /// The limit on memory that leaves us the least. `None`: no limit.
-pub fn memory() -> Option<Memory> {
+pub fn memory() -> Option<MemoryLimit> {
     let own = own();
     let version_2 = groups(&own, "")
         .into_iter()
@@ -44,14 +44,14 @@ pub fn memory() -> Option<Memory> {
         .min_by_key(|memory| memory.limit.saturating_sub(memory.used))
 }
 
-fn limit(group: &Path, limit: &str, used: &str) -> Option<Memory> {
+fn limit(group: &Path, limit: &str, used: &str) -> Option<MemoryLimit> {
     // Version 1 says "no limit" by a number near the largest one.
     const NO_LIMIT: u64 = 1 << 62;
     let number = |file: &str| fs::read_to_string(group.join(file)).ok()?.trim().parse::<u64>().ok();
     // The rest costs more to read.
     let limit = number(limit).filter(|&limit| limit < NO_LIMIT)?;
     let used = number(used)?.saturating_sub(file_cache(group));
-    Some(Memory { limit, used })
+    Some(MemoryLimit { limit, used })
 }
 
 /// File cache of the group and of those in it, in bytes. It counts as used, but the kernel drops it before it kills.

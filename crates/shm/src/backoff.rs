@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use isthmus_os::{clock, cpu};
 
-use crate::occupancy::{self, Turn};
+use crate::occupancy::{self, PeerActivity};
 
 /// One row of [`TABLE`].
 #[derive(Debug)]
@@ -237,12 +237,12 @@ impl Backoff {
         network.wrapping_sub(self.network) >= LOOKS_OVERSUBSCRIBED.count()
     }
 
-    /// What to do when [`Self::looks_again`] has said no. `turn`: have the awaited ranks got a CPU? The `facts` and the `clock` are asked for seldom.
+    /// What to do when [`Self::looks_again`] has said no. `activity`: have the awaited ranks got a CPU? The `facts` and the `clock` are asked for seldom.
     pub fn on_long_idle(
         &mut self,
         oversubscribed: bool,
         network: u32,
-        turn: impl FnOnce() -> Turn,
+        activity: impl FnOnce() -> PeerActivity,
         facts: impl FnOnce() -> Facts,
         clock: impl FnOnce() -> Duration,
     ) -> Next {
@@ -251,7 +251,7 @@ impl Backoff {
             self.network = network;
         }
         if oversubscribed {
-            if self.looks < looks_while(turn()) {
+            if self.looks < looks_while(activity()) {
                 return Next::Look;
             }
             self.looks = self.looks.min(LOOKS_OVERSUBSCRIBED.count());
@@ -290,11 +290,11 @@ impl Backoff {
 }
 
 /// Looks before the CPU is yielded, where ranks share CPUs.
-fn looks_while(turn: Turn) -> u32 {
-    match turn {
-        Turn::Away => LOOKS_AWAY.count(),
-        Turn::Unknown => LOOKS_OVERSUBSCRIBED.count(),
-        Turn::AtWork => LOOKS_AT_WORK.count(),
+fn looks_while(activity: PeerActivity) -> u32 {
+    match activity {
+        PeerActivity::Away => LOOKS_AWAY.count(),
+        PeerActivity::Unknown => LOOKS_OVERSUBSCRIBED.count(),
+        PeerActivity::AtWork => LOOKS_AT_WORK.count(),
     }
 }
 

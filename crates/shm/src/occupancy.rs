@@ -44,7 +44,7 @@ impl Cpus {
 
 /// Where ranks share CPUs: have the ranks that are awaited got one, as far as they know themselves?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Turn {
+pub enum PeerActivity {
     /// One of them has yielded, or sleeps.
     Away,
     /// All of them have.

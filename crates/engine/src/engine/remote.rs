@@ -6,7 +6,7 @@ use isthmus_shm::Offset;
 use isthmus_shm::ring::Header;
 
 use crate::channel::network::frame::{self, Prefix};
-use crate::channel::network::replay::Turn;
+use crate::channel::network::replay::FrameOrder;
 use crate::channel::network::{Held, Network, Proxy, WINDOW};
 use crate::channel::record::{Body, ClearToSend, Envelope, Handler, ReadyToSend};
 use crate::engine::Engine;
@@ -169,15 +169,15 @@ impl Engine {
                 self.end_over(peer, "that frames have come which were never sent to it");
             }
             let link = network.link(peer);
-            match link.arrivals.turn(prefix.sequence) {
+            match link.arrivals.order(prefix.sequence) {
                 // A peer that has failed.
                 _ if link.lost => {}
-                Turn::Seen => {}
-                Turn::Now => {
+                FrameOrder::Seen => {}
+                FrameOrder::Now => {
                     self.handle_frame(prefix, records);
                     self.handle_ahead(peer);
                 }
-                Turn::Ahead => self.keep_ahead(peer, prefix, bytes),
+                FrameOrder::Ahead => self.keep_ahead(peer, prefix, bytes),
             }
         }
         if let Some(network) = self.channels.network_mut() {

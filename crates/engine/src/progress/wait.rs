@@ -197,9 +197,9 @@ pub(super) fn step(inside: &mut Entered, backoff: &mut Backoff, oversubscribed: 
 #[inline(never)]
 fn long_idle(inside: &mut Entered, backoff: &mut Backoff, oversubscribed: bool) -> Next {
     let engine = inside.engine();
-    let turn = || engine.turn_of_awaited();
+    let activity = || engine.activity_of_awaited();
     let facts = || beside_others::facts(engine, oversubscribed);
-    let next = backoff.on_long_idle(oversubscribed, network::looks(), turn, facts, clock::now);
+    let next = backoff.on_long_idle(oversubscribed, network::looks(), activity, facts, clock::now);
     let off_cpu = backoff.take_off_cpu();
     if !off_cpu.is_zero() {
         counters::OFF_CPU_US.add(off_cpu.as_micros() as u64);

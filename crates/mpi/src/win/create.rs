@@ -17,7 +17,7 @@ use super::epoch::{Epochs, Mode};
 use super::hints::Hints;
 use super::remote::Away;
 use super::target::Targets;
-use super::{Flavor, Memory, Win, record, remote};
+use super::{Flavor, Win, WindowMemory, record, remote};
 use crate::attribute::Attributes;
 use crate::check as mode;
 use crate::coll::check;
@@ -34,12 +34,12 @@ struct Brought {
     base: *mut u8,
     bytes: i64,
     unit: i64,
-    memory: Memory,
+    memory: WindowMemory,
 }
 
 impl Brought {
     fn discard(&self) {
-        if let Memory::Ours(base) = self.memory {
+        if let WindowMemory::Ours(base) = self.memory {
             heap::free(base);
         }
     }
@@ -82,7 +82,7 @@ pub fn win_create(
             base: base.cast(),
             bytes: size,
             unit: disp_unit,
-            memory: Memory::Foreign,
+            memory: WindowMemory::Foreign,
         })
     });
     make(comm, Flavor::Create, hints, brought)
@@ -96,7 +96,7 @@ pub fn win_create_dynamic(info: Option<&Info>, comm: &Comm) -> Result<Handle<Win
         base: null_mut(),
         bytes: 0,
         unit: 1,
-        memory: Memory::Foreign,
+        memory: WindowMemory::Foreign,
     };
     make(comm, Flavor::Dynamic, Hints::of(info), Ok(nothing))
 }
@@ -128,7 +128,7 @@ fn allocate(size: i64, unit: i64, hints: &Result<Hints>) -> Result<Brought> {
         base: base.as_ptr(),
         bytes: size,
         unit,
-        memory: Memory::Ours(base),
+        memory: WindowMemory::Ours(base),
     })
 }
 
@@ -184,7 +184,7 @@ pub fn win_allocate_shared(
             .map_or(null_mut(), |first| first.as_ptr().wrapping_add(before as usize)),
         bytes: size,
         unit: disp_unit,
-        memory: row.map_or(Memory::Foreign, Memory::Ours),
+        memory: row.map_or(WindowMemory::Foreign, WindowMemory::Ours),
     });
     if brought.is_err()
         && let Some(row) = row
@@ -388,7 +388,7 @@ pub fn win_free(handle: Handle<Win>) -> Result<()> {
         if let Some(attachments) = &win.attachments {
             attachments.deregister();
         }
-        if let Memory::Ours(base) = win.memory {
+        if let WindowMemory::Ours(base) = win.memory {
             heap::free(base);
         }
         remote::close(win.own);

@@ -228,7 +228,7 @@ impl Machine {
             if backoff.looks_again(shares, 0) {
                 continue;
             }
-            match backoff.on_long_idle(shares, 0, || Turn::Unknown, || facts, || now) {
+            match backoff.on_long_idle(shares, 0, || PeerActivity::Unknown, || facts, || now) {
                 Next::Look | Next::Spin => {}
                 Next::CompareCpus => {
                     self.compare(cpu, rank);

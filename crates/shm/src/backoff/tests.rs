@@ -69,21 +69,21 @@ struct Wait {
 }
 
 impl Wait {
-    fn idle(&mut self, oversubscribed: bool, turn: Turn) -> Next {
+    fn idle(&mut self, oversubscribed: bool, activity: PeerActivity) -> Next {
         let now = self.now;
         let facts = facts(if oversubscribed { 2 } else { 1 }, 1, None);
         match self.backoff.looks_again(oversubscribed, self.network) {
             true => Next::Look,
             false => self
                 .backoff
-                .on_long_idle(oversubscribed, self.network, || turn, || facts, || now),
+                .on_long_idle(oversubscribed, self.network, || activity, || facts, || now),
         }
     }
 
     /// Looks until something else is to be done.
-    fn looks(&mut self, turn: Turn) -> u32 {
+    fn looks(&mut self, activity: PeerActivity) -> u32 {
         let mut looks = 1;
-        while self.idle(true, turn) == Next::Look {
+        while self.idle(true, activity) == Next::Look {
             looks += 1;
         }
         looks
@@ -93,7 +93,7 @@ impl Wait {
     fn until_sleep(&mut self, oversubscribed: bool, look: Duration) -> (u32, u32) {
         let (mut yields, mut comparisons) = (0, 0);
         loop {
-            match self.idle(oversubscribed, Turn::Away) {
+            match self.idle(oversubscribed, PeerActivity::Away) {
                 Next::Look | Next::Spin => {}
                 Next::CompareCpus => comparisons += 1,
                 Next::Yield => yields += 1,
@@ -107,31 +107,35 @@ impl Wait {
 #[test]
 fn a_rank_that_shares_a_cpu_yields_soon_and_later_if_the_awaited_ranks_have_one() {
     let mut wait = Wait::default();
-    assert_eq!(wait.looks(Turn::Unknown), LOOKS_OVERSUBSCRIBED.count());
-    assert_eq!(wait.looks(Turn::Unknown), 1, "nothing has come meanwhile");
+    assert_eq!(wait.looks(PeerActivity::Unknown), LOOKS_OVERSUBSCRIBED.count());
+    assert_eq!(wait.looks(PeerActivity::Unknown), 1, "nothing has come meanwhile");
     assert_eq!(
-        wait.looks(Turn::AtWork),
+        wait.looks(PeerActivity::AtWork),
         LOOKS_AT_WORK.count() - LOOKS_OVERSUBSCRIBED.count()
     );
     wait.backoff.on_progress(0);
-    assert_eq!(wait.looks(Turn::AtWork), LOOKS_AT_WORK.count());
+    assert_eq!(wait.looks(PeerActivity::AtWork), LOOKS_AT_WORK.count());
     wait.backoff.on_progress(0);
-    assert_eq!(wait.looks(Turn::Away), LOOKS_AWAY.count());
+    assert_eq!(wait.looks(PeerActivity::Away), LOOKS_AWAY.count());
 }
 
 #[test]
 fn a_rank_that_was_woken_for_something_else_does_not_sleep_at_once() {
     let mut wait = Wait::default();
     wait.until_sleep(true, YIELD_FOR);
-    assert_eq!(wait.idle(true, Turn::Away), Next::Sleep, "nothing has woken it");
+    assert_eq!(wait.idle(true, PeerActivity::Away), Next::Sleep, "nothing has woken it");
     wait.backoff.on_wake();
-    assert_eq!(wait.idle(true, Turn::Away), Next::Yield);
+    assert_eq!(wait.idle(true, PeerActivity::Away), Next::Yield);
     wait.now += YIELD_FOR;
-    assert_eq!(wait.idle(true, Turn::Away), Next::Sleep);
+    assert_eq!(wait.idle(true, PeerActivity::Away), Next::Sleep);
     (1..WAKES.count()).for_each(|_| wait.backoff.on_wake());
     wait.until_sleep(true, YIELD_FOR);
     wait.backoff.on_wake();
-    assert_eq!(wait.idle(true, Turn::Away), Next::Sleep, "it was woken too often");
+    assert_eq!(
+        wait.idle(true, PeerActivity::Away),
+        Next::Sleep,
+        "it was woken too often"
+    );
 }
 
 #[test]
@@ -149,7 +153,7 @@ fn a_rank_with_its_own_cpu_never_yields_and_compares_cpus_now_and_then() {
 #[test]
 fn a_rank_that_spins_notices_that_it_was_off_its_cpu() {
     let mut wait = Wait::default();
-    let until_reading = |wait: &mut Wait| while wait.idle(false, Turn::Unknown) == Next::Look {};
+    let until_reading = |wait: &mut Wait| while wait.idle(false, PeerActivity::Unknown) == Next::Look {};
     until_reading(&mut wait);
     wait.now += OFF_CPU.time() / 2;
     until_reading(&mut wait);
@@ -170,13 +174,13 @@ fn a_rank_that_looks_at_the_network_yields_after_a_few_looks() {
     for _ in 0..3 {
         let looks = (1..).find(|_| {
             wait.network += 1;
-            wait.idle(false, Turn::Unknown) != Next::Look
+            wait.idle(false, PeerActivity::Unknown) != Next::Look
         });
         assert_eq!(looks, Some(LOOKS_OVERSUBSCRIBED.count()));
     }
     // Not after looks at the node.
     for _ in 1..LOOKS_OVERSUBSCRIBED.count() {
-        assert_eq!(wait.idle(false, Turn::Unknown), Next::Look);
+        assert_eq!(wait.idle(false, PeerActivity::Unknown), Next::Look);
     }
 }
 
@@ -186,7 +190,7 @@ fn a_rank_that_looks_at_the_network_sleeps_in_time_however_long_a_look_takes() {
     let mut yields = 0;
     loop {
         wait.network += 1;
-        match wait.idle(false, Turn::Unknown) {
+        match wait.idle(false, PeerActivity::Unknown) {
             // Another process has the CPU for so long.
             Next::Yield => {
                 yields += 1;

@@ -246,7 +246,7 @@ pub(crate) struct Arrivals {
 
 /// When a frame comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Turn {
+pub(crate) enum FrameOrder {
     /// It has come before.
     Seen,
     /// It is the next.
@@ -275,11 +275,11 @@ impl Arrivals {
 
     /// A frame with this number has come.
     #[inline]
-    pub fn turn(&self, number: u64) -> Turn {
+    pub fn order(&self, number: u64) -> FrameOrder {
         match number.cmp(&self.come) {
-            std::cmp::Ordering::Less => Turn::Seen,
-            std::cmp::Ordering::Equal => Turn::Now,
-            std::cmp::Ordering::Greater => Turn::Ahead,
+            std::cmp::Ordering::Less => FrameOrder::Seen,
+            std::cmp::Ordering::Equal => FrameOrder::Now,
+            std::cmp::Ordering::Greater => FrameOrder::Ahead,
         }
     }
 

@@ -60,10 +60,10 @@ impl Wire {
         let Some((number, bytes)) = self.frames.pop_front() else {
             return;
         };
-        match self.arrivals.turn(number) {
-            Turn::Seen => {}
-            Turn::Ahead => drop(self.arrivals.keep(number, &bytes)),
-            Turn::Now => {
+        match self.arrivals.order(number) {
+            FrameOrder::Seen => {}
+            FrameOrder::Ahead => drop(self.arrivals.keep(number, &bytes)),
+            FrameOrder::Now => {
                 self.handled.push(bytes);
                 self.arrivals.take_turn(true);
                 while let Some(bytes) = self.arrivals.next_early() {
