@@ -133,7 +133,7 @@ unsafe extern "C" fn isthmus_armci_armci_group_comm(number: *const c_int) -> Han
     }
 }
 
-/// Whose communicator of all processes may be answered.
+/// The communicators of all processes that may be answered.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Of {
     /// The program's.

@@ -8,6 +8,7 @@
 
 pub(crate) mod cells;
 pub(crate) mod channels;
+pub(crate) mod hints;
 pub(crate) mod inbound;
 pub(crate) mod network;
 pub(crate) mod orders;
@@ -15,4 +16,3 @@ pub(crate) mod outbound;
 pub(crate) mod reading;
 pub(crate) mod record;
 pub(crate) mod ring_size;
-pub(crate) mod wishes;

@@ -51,7 +51,7 @@ pub struct Credit {
     /// Nonzero: no room for unmatched payload, announce messages instead of sending them.
     announce_only: AtomicU32,
     /// How the consumer wants payload to be written; what it means is between the users of the ring. Zero: as usual.
-    wishes: AtomicU32,
+    hints: AtomicU32,
 }
 
 impl Credit {
@@ -64,7 +64,7 @@ impl Credit {
         self.consumed.store(0, Ordering::Relaxed);
         self.polled.store(0, Ordering::Relaxed);
         self.announce_only.store(0, Ordering::Relaxed);
-        self.wishes.store(0, Ordering::Relaxed);
+        self.hints.store(0, Ordering::Relaxed);
     }
 }
 
@@ -261,8 +261,8 @@ impl<M: Memory> Producer<M> {
 
     /// The consumer's hint how to copy.
     #[inline]
-    pub fn wishes(&self) -> u32 {
-        self.memory.credit().wishes.load(Ordering::Relaxed)
+    pub fn hints(&self) -> u32 {
+        self.memory.credit().hints.load(Ordering::Relaxed)
     }
 
     #[inline]
@@ -414,9 +414,9 @@ impl<M: Memory> Consumer<M> {
         self.memory.credit().polled.store(u32::from(polled), Ordering::Relaxed);
     }
 
-    /// Tell the producer what we wish.
-    pub fn set_wishes(&self, wishes: u32) {
-        self.memory.credit().wishes.store(wishes, Ordering::Relaxed);
+    /// Tell the producer how it is to copy.
+    pub fn set_hints(&self, hints: u32) {
+        self.memory.credit().hints.store(hints, Ordering::Relaxed);
     }
 
     /// Tell the producer to announce only, or to send again.

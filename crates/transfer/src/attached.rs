@@ -200,7 +200,7 @@ impl Xpmem {
         if std::hint::black_box(found) == secret {
             Ok(attached)
         } else {
-            Err(Refusal::Stranger(pid))
+            Err(Refusal::OtherProcess(pid))
         }
     }
 }

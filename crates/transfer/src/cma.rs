@@ -49,7 +49,7 @@ pub enum Refusal {
     Os(#[from] Error),
     /// The process with that id is somebody else (another pid namespace, or a recycled id).
     #[error("process {0} is not the peer: different pid namespaces?")]
-    Stranger(u32),
+    OtherProcess(u32),
 }
 
 impl Cma {
@@ -78,7 +78,7 @@ impl Cma {
             Ok(_)
             | Err(Error {
                 errno: errno::EFAULT, ..
-            }) => return Err(Refusal::Stranger(self.pid)),
+            }) => return Err(Refusal::OtherProcess(self.pid)),
             Err(error) => return Err(Refusal::Os(error)),
         }
         self.proven.store(now, Ordering::Relaxed);
@@ -94,7 +94,7 @@ impl Cma {
         }
         self.prove().map_err(|refusal| match refusal {
             Refusal::Os(error) => Interrupted { done: 0, error },
-            Refusal::Stranger(_) => Interrupted::at_once("process_vm_readv", errno::ESRCH),
+            Refusal::OtherProcess(_) => Interrupted::at_once("process_vm_readv", errno::ESRCH),
         })
     }
 
@@ -274,8 +274,8 @@ pub(crate) mod tests {
         let secret = [7u64, 8];
         let me = isthmus_os::process::id();
         let address = secret.as_ptr().expose_provenance() as u64;
-        assert!(matches!(Cma::probe(me, [1, 2], address), Err(Refusal::Stranger(_))));
-        assert!(matches!(Cma::probe(me, secret, 8), Err(Refusal::Stranger(_))));
+        assert!(matches!(Cma::probe(me, [1, 2], address), Err(Refusal::OtherProcess(_))));
+        assert!(matches!(Cma::probe(me, secret, 8), Err(Refusal::OtherProcess(_))));
         let source: Vec<u8> = (0..100_000u32).map(|i| i as u8).collect();
         let mut copy = vec![0; source.len()];
         let (from, to) = (

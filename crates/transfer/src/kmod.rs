@@ -37,7 +37,7 @@ impl Kmod {
     /// Read the peer's secret where it says that its own copy lies: what is there proves identity and permission.
     ///
     /// # Errors
-    /// As the module says; [`Refusal::Stranger`]: the cookie is another process's.
+    /// As the module says; [`Refusal::OtherProcess`]: the cookie is another process's.
     pub fn probe(
         device: &'static Device,
         cookie: Cookie,
@@ -57,7 +57,7 @@ impl Kmod {
         let pulled = unsafe { kmod.pull(&Layout::contiguous(secret_address, length), &here, 0..length) };
         match pulled {
             Ok(()) if std::hint::black_box(found) == secret => Ok(kmod),
-            Ok(()) => Err(Refusal::Stranger(pid)),
+            Ok(()) => Err(Refusal::OtherProcess(pid)),
             Err(stopped) => Err(Refusal::Os(stopped.error)),
         }
     }

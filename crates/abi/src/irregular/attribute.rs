@@ -272,7 +272,7 @@ pub(crate) fn integer_out<A: Abi>(keyval: i32, value: i32) -> c_int {
     }
 }
 
-/// The address of an integer that a predefined key holds, in the ABI's own value. It stays good for ever.
+/// The address of an integer that a predefined key holds, in the ABI's own value. It stays valid as long as the process lives.
 fn address_of<A: Abi>(keyval: i32, value: i32) -> *mut c_void {
     static PLACES: [[AtomicI32; 7]; ABIS] = [const { [const { AtomicI32::new(0) }; 7] }; ABIS];
     let places = &PLACES[A::INDEX];

@@ -13,7 +13,7 @@ use crate::generated::constants::{Bind, ErrorClass, ThreadLevel, VariableClass, 
 
 /// `MPI_UNSIGNED_LONG_LONG`, the type of variables that are numbers.
 pub(super) const VALUE: Handle<Datatype> = Handle::from_raw(0x20f);
-/// `MPI_CHAR`, the type of those that are texts.
+/// `MPI_CHAR`, the type of variables that are texts.
 const CHARACTERS: Handle<Datatype> = Handle::from_raw(0x243);
 /// `MPI_T_VERBOSITY_TUNER_BASIC`
 pub(super) const TUNER_BASIC: i32 = 17;
@@ -479,7 +479,7 @@ pub unsafe fn t_pvar_readreset<A: Abi>(pe_session: *mut c_void, handle: *mut c_v
 /// As for the C function.
 pub unsafe fn t_pvar_write<A: Abi>(pe_session: *mut c_void, handle: *mut c_void, buf: *const c_void) -> c_int {
     let (session, handle) = (id(pe_session), pvar::<A>(handle));
-    // What is no variable has no value, and the buffer is not looked at.
+    // A handle of no variable has no value, and the buffer is not looked at.
     let known = tool::pvar_read(session, handle);
     // SAFETY: the caller's promise.
     let value = known.and_then(|_| unsafe { given(buf) });

@@ -4,9 +4,9 @@ use isthmus_shm::ring::{Consumer, Mapped, Record};
 use isthmus_shm::{Offset, Segment};
 use isthmus_transfer::copy::Copying;
 
+use crate::channel::hints;
 use crate::channel::outbound::mapped;
 use crate::channel::record::{Envelope, Fixed, Handler, Switch};
-use crate::channel::wishes;
 use crate::data_path::CostSample;
 use crate::limits::CELL_FROM;
 
@@ -31,8 +31,8 @@ pub struct Inbound {
     pub incoming: Option<Incoming>,
     /// If it is one to learn from: what it cost so far, and how it is copied.
     pub timed: Option<(CostSample, Copying)>,
-    /// How the peer is to copy: see [`wishes::wish`].
-    wishes: u32,
+    /// How the peer is to copy: see [`hints::hint`].
+    hints: u32,
     /// Records that came; of these, whole messages or beginnings of them, and announcements. They wrap.
     heard: u32,
     eager: u32,
@@ -58,7 +58,7 @@ impl Inbound {
             first: None,
             incoming: None,
             timed: None,
-            wishes: 0,
+            hints: 0,
             heard: 0,
             eager: 0,
             announced: 0,
@@ -113,14 +113,14 @@ impl Inbound {
     }
 
     /// Messages of `length` bytes are to be copied so from now on.
-    pub fn wish(&mut self, length: u64, copying: Copying) {
-        self.tell(wishes::with_wish(self.wishes, length, copying));
+    pub fn hint(&mut self, length: u64, copying: Copying) {
+        self.tell(hints::with_hint(self.hints, length, copying));
     }
 
-    fn tell(&mut self, wishes: u32) {
-        if wishes != self.wishes {
-            self.wishes = wishes;
-            self.ring.set_wishes(wishes);
+    fn tell(&mut self, hints: u32) {
+        if hints != self.hints {
+            self.hints = hints;
+            self.ring.set_hints(hints);
         }
     }
 
@@ -139,7 +139,7 @@ impl Inbound {
         };
         next.set_polled(self.is_polled);
         next.set_announce_only(announce_only);
-        next.set_wishes(self.wishes);
+        next.set_hints(self.hints);
         // Everything in the old ring is taken; from now on it is its owner's.
         let left = std::mem::replace(&mut self.ring, next).leave(last);
         // Only the first ring is ever come back to; a large one that is met again was made anew for another pair between.

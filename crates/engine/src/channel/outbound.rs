@@ -63,7 +63,7 @@ pub struct Outbound {
     /// Longest body of a record, whatever the ring.
     limit: usize,
     /// What the receiver wished when last seen, and longer messages since.
-    wishes: u32,
+    hints: u32,
     unmeasured: u32,
     /// Pieces of longer messages that found room. Wraps.
     pieces: u32,
@@ -97,7 +97,7 @@ impl Outbound {
             small_at: at,
             small: SMALL_RING,
             limit: usize::MAX,
-            wishes: 0,
+            hints: 0,
             unmeasured: 0,
             pieces: 0,
             orders: Orders::default(),
@@ -118,7 +118,7 @@ impl Outbound {
             small_at: at,
             small: network::RING,
             limit: network::LONGEST,
-            wishes: 0,
+            hints: 0,
             unmeasured: 0,
             pieces: 0,
             orders: Orders::default(),

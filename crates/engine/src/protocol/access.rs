@@ -284,7 +284,7 @@ fn is_for_good(cause: Cause) -> bool {
 fn report(direction: Direction, peer: u32, refusal: &Refusal) {
     let cause = match refusal {
         Refusal::Os(error) => Interrupted { done: 0, error: *error }.cause(),
-        Refusal::Stranger(_) => Cause::Refused,
+        Refusal::OtherProcess(_) => Cause::Refused,
     };
     let what = match direction {
         Direction::Pull => "read",
@@ -310,7 +310,7 @@ fn report(direction: Direction, peer: u32, refusal: &Refusal) {
                 Refusal::Os(_) => {
                     "allow it (same user, Yama ptrace_scope 0 or 1, no seccomp filter on process_vm_readv)"
                 }
-                Refusal::Stranger(_) => "start the ranks in one pid namespace",
+                Refusal::OtherProcess(_) => "start the ranks in one pid namespace",
             };
             warn(
                 Warning::NoSingleCopies,

@@ -150,7 +150,7 @@ impl Engine {
             return;
         };
         if let Some(inbound) = self.channels.inbound_mut(peer) {
-            inbound.wish(total, best);
+            inbound.hint(total, best);
         }
     }
 

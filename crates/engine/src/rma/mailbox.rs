@@ -41,12 +41,12 @@ use crate::{Error, Result, counters};
 
 pub(super) use pieces::{Outcome, Sides, ask_in_pieces, begin};
 
-/// What lies in shared memory. Behind it lies the room for each box's data.
+/// Lies in shared memory, followed by the room for each box's data.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Mailboxes {
     progressing: ThreadsInside,
-    /// Raised by who wants the owner to stay awake for a while.
+    /// Raised by an origin to keep the owner awake for a while.
     roused: AtomicU32,
     boxes: [Mailbox; BOXES],
 }
@@ -58,7 +58,7 @@ struct ThreadsInside(AtomicU32);
 
 const BYTES: usize = size_of::<Mailboxes>() + BOXES * BOX_BYTES;
 
-/// What is asked.
+/// A request of the owner.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 struct Request {
@@ -250,7 +250,7 @@ impl Mailboxes {
 
     /// Write it.
     fn set_beside(&self, index: usize, number: u64) {
-        // SAFETY: the box is ours, and no operands lie beside the request.
+        // SAFETY: the box is ours, and no operands follow the request.
         unsafe { self.boxes[index].request().add(FIXED).cast::<u64>().write(number) }
     }
 
@@ -572,7 +572,7 @@ impl Mailboxes {
             })
     }
 
-    /// True: it slept, and was woken, if not just now by somebody else.
+    /// True: the target slept, and was woken, if not just now by another origin.
     #[cold]
     fn rouse(&self, target: &Target) -> bool {
         let Ok(home) = home() else { return false };

@@ -135,7 +135,7 @@ const NEAR: &str = "
 #endif
 ";
 
-/// What is found by hand: names that the specification gives to functions of several shapes.
+/// Names found by hand: those that the specification gives to functions of several shapes.
 const C11_SPECIAL: &str = "\
 #define shmem_sync(...) _Generic((ISTHMUS_SHMEM_FIRST(__VA_ARGS__, 0)), shmem_team_t: shmem_team_sync, default: shmem_sync)(__VA_ARGS__)
 #define shmem_signal_set(...) _Generic((ISTHMUS_SHMEM_FIRST(__VA_ARGS__, 0)), shmem_ctx_t: shmem_ctx_signal_set, default: shmem_signal_set)(__VA_ARGS__)

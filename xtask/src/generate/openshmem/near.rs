@@ -115,7 +115,7 @@ const ROUTINES: [(&str, &str, bool); 16] = [
     ),
 ];
 
-/// What is done, if the function is one of these.
+/// The operation done in place, if the function is one of these.
 fn body(function: &Function<'_>) -> Option<(&'static str, bool)> {
     let of = function.of?;
     let is_typed = matches!(function.routine.family, Family::Types(_));

@@ -5,7 +5,7 @@ use isthmus_shm::occupancy;
 use isthmus_transfer::copy::Copying;
 
 use super::{Message, Outbound};
-use crate::channel::wishes;
+use crate::channel::hints;
 use crate::limits::{
     EDGE, MEASURE_EVERY, MEASURED, OVERSUBSCRIBED_PIECE, STREAMING_PIECE_LEAST, STREAMING_PIECE_MOST,
     VECTOR_PIECE_LEAST, VECTOR_PIECE_MOST,
@@ -89,13 +89,13 @@ impl Outbound {
             // It is packed, whatever the receiver's hint, and how long that takes says nothing about copies.
             return (Copying::Vector, false);
         }
-        let wishes = wishes::ring_wishes(self.ring.wishes());
-        if wishes != self.wishes {
-            self.wishes = wishes;
+        let hints = hints::ring_hints(self.ring.hints());
+        if hints != self.hints {
+            self.hints = hints;
             self.unmeasured = 0;
         }
         self.unmeasured += 1;
         let measure = self.unmeasured <= MEASURED || self.unmeasured.is_multiple_of(MEASURE_EVERY);
-        (wishes::wish(wishes, message.length), measure)
+        (hints::hint(hints, message.length), measure)
     }
 }

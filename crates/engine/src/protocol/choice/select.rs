@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use isthmus_os::topology;
 use isthmus_transfer::copy::Copying;
 
-use crate::channel::wishes::{CLASSES, class};
+use crate::channel::hints::{CLASSES, class};
 use crate::data_path::{DATA_PATHS, DataPath};
 use crate::learning::{Exploration, Learner};
 use crate::limits::{FIRST_RETRY, NOT_TRIED_AGAIN, PAST_CACHES_FROM, PATH_COST_RISES, RETRY, TRIALS, TRIED_AGAIN};
