@@ -20,6 +20,7 @@ mod lifeline;
 pub mod nodes;
 pub mod options;
 mod output;
+mod placement;
 mod process_tree;
 mod program;
 mod rank_socket;
