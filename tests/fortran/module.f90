@@ -90,7 +90,7 @@ program modules
   call MPI_Comm_set_errhandler(comm, handler, ierr)
   call MPI_Errhandler_free(handler, ierr)
   call MPI_Send(n, 1, MPI_INTEGER, ranks, 0, comm, code)
-  call check(errors == 1 .and. code == MPI_ERR_RANK, 'an error handler')
+  call check(errors == 1, 'an error handler')
   call MPI_Comm_free(comm, ierr)
 
   ! Generalized requests.
@@ -110,6 +110,12 @@ program modules
   call MPI_F_sync_reg(matrix)
   call MPI_Finalize(ierr)
 contains
+  ! The class of an error: other libraries have codes of more than that.
+  integer function class(code)
+    integer, intent(in) :: code
+    integer :: ignored
+    call MPI_Error_class(code, class, ignored)
+  end function
   logical function all_equal(a, b)
     real, intent(in) :: a(:, :), b
     all_equal = .not. any(a /= b)
@@ -140,7 +146,7 @@ contains
   end subroutine
   subroutine failed(of, error_code)
     integer :: of, error_code
-    call check(of == comm, 'the communicator of an error')
+    call check(of == comm .and. class(error_code) == MPI_ERR_RANK, 'arguments of an error handler')
     errors = errors + 1
   end subroutine
   subroutine query(extra_state, status, ierror)
