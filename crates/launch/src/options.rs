@@ -31,7 +31,7 @@ pub enum Request {
     /// Print the version.
     Version,
     /// Run a job.
-    Run(Job),
+    Run(Box<Job>),
     /// Run the part of a job that is this node's.
     Daemon(Call),
     /// Be the head of a group of the job's nodes.
@@ -234,7 +234,7 @@ pub fn parse(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result
         .iter()
         .try_fold(0u32, |total, command| total.checked_add(command.ranks));
     match total {
-        Some(total) if total <= MOST_RANKS => Ok(Request::Run(job)),
+        Some(total) if total <= MOST_RANKS => Ok(Request::Run(Box::new(job))),
         _ => Err(Failure::usage(format!("more than {MOST_RANKS} ranks"))),
     }
 }
@@ -590,7 +590,7 @@ mod tests {
 
     fn job(line: &str) -> Job {
         match parse(line.split_whitespace()) {
-            Ok(Request::Run(job)) => job,
+            Ok(Request::Run(job)) => *job,
             other => panic!("{line}: {other:?}"),
         }
     }
@@ -709,8 +709,9 @@ mod tests {
         #[test]
         fn any_line(words in proptest::collection::vec(
             prop_oneof![
-                "(-|--)?(n|np|env|genv|x|set|wdir|bind-to|l|timeout|host|mca|ppn)(=[a-z0-9=]{0,4})?",
+                "(-|--)?(n|np|env|genv|x|set|wdir|bind-to|map-by|output|display|npersocket|l|timeout|host|mca|ppn)(=[a-z0-9=]{0,4})?",
                 "[a-z0-9:=./-]{0,6}",
+                "(ppr:[0-9]{1,5}:)?(core|socket|node)(:pe=[0-9])?",
                 Just(":".to_owned()),
                 Just("4".to_owned()),
             ],

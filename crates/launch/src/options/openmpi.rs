@@ -142,7 +142,7 @@ mod tests {
 
     fn job(line: &str) -> Job {
         match parse(line.split_whitespace()) {
-            Ok(Request::Run(job)) => job,
+            Ok(Request::Run(job)) => *job,
             other => panic!("{line}: {other:?}"),
         }
     }
