@@ -84,7 +84,7 @@ impl Bind {
 /// In which order the ranks of a node get its CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Map {
-    /// What is taken in turn.
+    /// The units that are taken in turn.
     pub unit: Bind,
     /// How many neighbouring ranks each unit gets before the next one does.
     pub ranks: u32,
