@@ -944,7 +944,7 @@ fn ranks_per_node_are_started_without_a_number() -> Result<()> {
 #[test]
 fn what_does_nothing_here_is_said_once() -> Result<()> {
     for options in [
-        "--map-by socket",
+        "--rank-by node",
         "--rankfile where",
         "-nooversubscribe",
         "--mca btl self --mca pml ob1",
@@ -997,6 +997,26 @@ fn output_goes_where_it_is_told_to() -> Result<()> {
         .arg("echo to err >&2")
         .succeed()?;
     assert_eq!(std::fs::read_to_string(folder.join("both.0.err"))?, "to err\n");
+    // Standard error with standard output: through us, into a file in a folder that is not there, as it is.
+    let script = "echo to out; echo to err >&2";
+    let merged = Run::mpiexec("-n 2 --output tag,merge sh -c").arg(script).succeed()?;
+    assert_eq!((merged.out.matches("to err").count(), merged.err.as_str()), (2, ""));
+    assert!(merged.out.contains("[1] to err\n"), "{}", merged.out);
+    let below = folder.join("new/below");
+    let _ = std::fs::remove_dir_all(folder.join("new")); // From the last time.
+    Run::mpiexec("-n 1 --merge-stderr-to-stdout --output-filename")
+        .arg(below.display().to_string())
+        .words("sh -c")
+        .arg(script)
+        .succeed()?;
+    assert_eq!(
+        std::fs::read_to_string(below.with_extension("0.out"))?,
+        "to out\nto err\n"
+    );
+    let plain = Run::mpiexec("-n 1 --merge-stderr-to-stdout sh -c")
+        .arg(script)
+        .succeed()?;
+    assert_eq!((plain.out.as_str(), plain.err.as_str()), ("to out\nto err\n", ""));
     let run = Run::mpiexec("-n 2 -l --timestamp-output echo here").succeed()?;
     for line in run.out.lines() {
         let words: Vec<&str> = line.split(' ').collect();
@@ -1061,6 +1081,28 @@ fn ranks_are_bound_as_wished() -> Result<()> {
     }
     let run = Run::mpiexec("-bind-to nowhere true").finish()?;
     assert_eq!(run.code, Some(2), "{}", run.err);
+    // Ranks in turn, or two of each; bound to what they are mapped by while there is a CPU for each rank.
+    let lists = |options: &str| -> Result<Vec<String>> {
+        let run = Run::mpiexec(options).words("--output tag grep Cpus_allowed_list /proc/self/status");
+        Ok(sorted(&run.succeed()?.out).into_iter().map(str::to_owned).collect())
+    };
+    let cpus = std::thread::available_parallelism()?.get();
+    let bound = lists(&format!("-n {cpus} --bind-to hwthread"))?;
+    assert_eq!(lists(&format!("-n {cpus} --map-by hwthread"))?, bound);
+    assert_eq!(lists(&format!("-n {cpus} --map-by ppr:1:hwthread"))?, bound);
+    assert_eq!(lists("--map-by ppr:1:hwthread:OVERSUBSCRIBE")?, bound);
+    assert_eq!(
+        lists(&format!("-n {cpus} --map-by socket --bind-to core:overload-allowed"))?.len(),
+        cpus
+    );
+    let more = lists("--map-by ppr:2:hwthread")?;
+    let own = lists("-n 1")?;
+    assert_eq!(more.len(), 2 * cpus);
+    assert!(
+        more.iter()
+            .all(|line| line.ends_with(own[0].trim_start_matches("[0] "))),
+        "{more:?}"
+    );
     Ok(())
 }
 

@@ -7,15 +7,17 @@ use anyhow::{Result, ensure};
 use isthmus_tests::{Finished, Run, command, compile_in, prefix, scratch};
 
 const SOURCE: &str = "\
+#include <stdlib.h>
 #include <unistd.h>
+static inline int lives(void) { return getenv(\"LIVES_US\") ? atoi(getenv(\"LIVES_US\")) : 400000; }
 #ifdef LIBRARY
 int MPI_Initialized(int *answer) { *answer = 1; return 0; }
 int ompi_mpi_comm_world;
-int part_of_a_library(void) { usleep(400000); return 0; }
+int part_of_a_library(void) { usleep(lives()); return 0; }
 #else
 #if defined INSIDE
 const char *const texts[] = {\"PMI_FD\", \"MPIR_CVAR_ABORT_ON_LEAKED_HANDLES\"};
-int part_of_a_library(void) { usleep(400000); return texts[0] == texts[1]; }
+int part_of_a_library(void) { usleep(lives()); return texts[0] == texts[1]; }
 #else
 int part_of_a_library(void);
 #endif
@@ -98,7 +100,11 @@ fn a_library_of_none_of_the_abis_is_told_below_a_shell() -> Result<()> {
     let folder = scratch("old")?;
     let program = linked(&folder, "libmpi_ibm.so.3", &format!("-Wl,-rpath,{}", folder.display()))?;
     let run = Run::mpiexec("-n 2 sh -c").arg(format!("{}; true", program.display()));
-    refused(&run.finish()?, 1, &["libmpi_ibm.so.3", "none of the ABIs", "mpicc"])
+    refused(&run.finish()?, 1, &["libmpi_ibm.so.3", "none of the ABIs", "mpicc"])?;
+    // One that lives for a moment only, when the script has run for a while.
+    let run = Run::mpiexec("-n 2 sh -c").arg(format!("sleep 1.05; {}; sleep 0.1", program.display()));
+    let run = run.env("LIVES_US", "150000").finish()?;
+    refused(&run, 1, &["libmpi_ibm.so.3", "none of the ABIs", "mpicc"])
 }
 
 #[test]

@@ -87,7 +87,7 @@ program f08
   call check(errors == 1, 'an error handler')
   call MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN)
   call MPI_Send(sent, -1, MPI_INTEGER, 0, 0, comm, ierr)
-  call check(ierr == MPI_ERR_COUNT, 'a returned error')
+  call check(class(ierr) == MPI_ERR_COUNT, 'a returned error')
   call MPI_Errhandler_free(handler)
   call MPI_Comm_free(comm)
   call check(comm == MPI_COMM_NULL, 'a freed communicator')
@@ -118,6 +118,12 @@ program f08
   call MPI_F_sync_reg(sent)
   call MPI_Finalize()
 contains
+  ! The class of an error: other libraries have codes of more than that.
+  integer function class(code)
+    integer, intent(in) :: code
+    integer :: ignored
+    call MPI_Error_class(code, class, ignored)
+  end function
   subroutine check(holds, what)
     logical, intent(in) :: holds
     character(len=*), intent(in) :: what
@@ -145,7 +151,7 @@ contains
   subroutine failed(of, error_code)
     type(MPI_Comm) :: of
     integer :: error_code
-    call check(of == comm .and. error_code == MPI_ERR_RANK, 'arguments of an error handler')
+    call check(of == comm .and. class(error_code) == MPI_ERR_RANK, 'arguments of an error handler')
     errors = errors + 1
   end subroutine
 end program

@@ -73,6 +73,9 @@ program modules
   call check(flag .and. value == -6, 'a copied attribute')
   call MPI_Comm_delete_attr(comm, key, ierr)
   call check(copies == 1 .and. deletes == 1, 'callbacks of attributes')
+  ! Some libraries would delete it in MPI_Finalize, when the key is freed.
+  call MPI_Comm_delete_attr(MPI_COMM_WORLD, key, ierr)
+  call check(deletes == 2, 'a deletion')
   call MPI_Comm_free_keyval(key, ierr)
   call check(key == MPI_KEYVAL_INVALID, 'a freed key')
   call MPI_Type_create_keyval(MPI_TYPE_DUP_FN, MPI_TYPE_NULL_DELETE_FN, key, 0_MPI_ADDRESS_KIND, ierr)
@@ -90,7 +93,7 @@ program modules
   call MPI_Comm_set_errhandler(comm, handler, ierr)
   call MPI_Errhandler_free(handler, ierr)
   call MPI_Send(n, 1, MPI_INTEGER, ranks, 0, comm, code)
-  call check(errors == 1 .and. code == MPI_ERR_RANK, 'an error handler')
+  call check(errors == 1, 'an error handler')
   call MPI_Comm_free(comm, ierr)
 
   ! Generalized requests.
@@ -110,6 +113,12 @@ program modules
   call MPI_F_sync_reg(matrix)
   call MPI_Finalize(ierr)
 contains
+  ! The class of an error: other libraries have codes of more than that.
+  integer function class(code)
+    integer, intent(in) :: code
+    integer :: ignored
+    call MPI_Error_class(code, class, ignored)
+  end function
   logical function all_equal(a, b)
     real, intent(in) :: a(:, :), b
     all_equal = .not. any(a /= b)
@@ -134,13 +143,13 @@ contains
   subroutine delete(comm, keyval, attribute_val, extra_state, ierror)
     integer :: comm, keyval, ierror
     integer(MPI_ADDRESS_KIND) :: attribute_val, extra_state
-    call check(attribute_val == -6 .and. extra_state == 42, 'arguments of a deletion')
+    call check(attribute_val == merge(-6, -7, deletes == 0) .and. extra_state == 42, 'arguments of a deletion')
     deletes = deletes + 1
     ierror = MPI_SUCCESS
   end subroutine
   subroutine failed(of, error_code)
     integer :: of, error_code
-    call check(of == comm, 'the communicator of an error')
+    call check(of == comm .and. class(error_code) == MPI_ERR_RANK, 'arguments of an error handler')
     errors = errors + 1
   end subroutine
   subroutine query(extra_state, status, ierror)

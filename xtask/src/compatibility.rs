@@ -227,7 +227,8 @@ mod tests {
     #[test]
     fn scripts_of_the_table_are_there_and_all_are_in_it() {
         let (_, rows) = read(&folder().join("table.tsv")).expect("the table is readable");
-        assert!(rows.len() >= 40, "{} programs", rows.len());
+        let again = rows.iter().filter(|row| !row.run.is_empty()).count();
+        assert!(again >= 40, "{again} programs are run again by a command");
         let named: Vec<&str> = rows
             .iter()
             .map(|row| row.run.as_str())

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::process::{root, show, target};
+use crate::process::{root, show};
 use crate::tools::{self, Tool};
 
 /// A library: its name, other names, the C library that it calls, and what its sources are compiled with.
@@ -77,10 +77,10 @@ const SOURCES: [(&str, &[&[&str]]); 8] = [
 /// What works with descriptors of arrays.
 const OF_DESCRIPTORS: [&str; 2] = ["section.c", "choice.c"];
 
-/// Compile and link the libraries into `lib`, where the C libraries are.
-pub fn libraries(lib: &Path) -> Result<()> {
+/// Compile and link the libraries into `lib`, where the C libraries are. Objects stay in `outputs`.
+pub fn libraries(outputs: &Path, lib: &Path) -> Result<()> {
     for library in &LIBRARIES {
-        let objects = target().join("fortran").join(library.name);
+        let objects = outputs.join("fortran").join(library.name);
         std::fs::create_dir_all(&objects).with_context(|| format!("cannot make {}", objects.display()))?;
         let mut all = Vec::new();
         let mut sources = SOURCES.to_vec();
@@ -112,11 +112,11 @@ const ARRAYS: [(&str, &str); 2] = [
     ("libga_fortran_i8.so", "-DINTEGER_BYTES=8"),
 ];
 
-/// Compile and link it into `lib`, where `libga.so` is.
-pub fn arrays(lib: &Path) -> Result<()> {
+/// Compile and link it into `lib`, where `libga.so` is. Objects stay in `outputs`.
+pub fn arrays(outputs: &Path, lib: &Path) -> Result<()> {
     let folder = root().join("fortran/ga");
     for (name, flags) in ARRAYS {
-        let objects = target().join("fortran").join(name);
+        let objects = outputs.join("fortran").join(name);
         std::fs::create_dir_all(&objects).with_context(|| format!("cannot make {}", objects.display()))?;
         let mut all = Vec::new();
         for source in [

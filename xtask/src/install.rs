@@ -6,14 +6,16 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 mod documents;
+mod machine;
 mod wrappers;
 
 use crate::fortran;
 use crate::link;
-use crate::process::{cargo, root, show, target};
+use crate::process::{cargo, root, show};
 use crate::tools::{self, Tool};
+use machine::Machine;
 
-const USAGE: &str = "usage: cargo xtask install [--prefix DIR] [--destdir DIR]";
+const USAGE: &str = "usage: cargo xtask install [--prefix DIR] [--destdir DIR] [--target TRIPLE]";
 
 /// Other names of commands.
 const LINKS: [(&str, &str); 11] = [
@@ -30,29 +32,34 @@ const LINKS: [(&str, &str); 11] = [
     ("shmemrun", "mpiexec"),
 ];
 
-/// `install [--prefix DIR] [--destdir DIR]`: with a destination, into `DESTDIR/PREFIX`. No file has the prefix in it, so what a package is made
-/// of is moved there later.
+/// `install [--prefix DIR] [--destdir DIR] [--target TRIPLE]`: with a destination, into `DESTDIR/PREFIX`. No file has the prefix in it, so what a
+/// package is made of is moved there later. With a target, for the machines of that name, by a Rust that knows it, and the C compiler in `CC`.
 pub fn run(arguments: &[String]) -> Result<()> {
-    let (mut prefix, mut destination) = (None, None);
+    let (mut prefix, mut destination, mut machine) = (None, None, None);
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         let (option, value) = match argument.split_once('=') {
             Some((option, value)) => (option, Some(value.to_owned())),
             None => (argument.as_str(), rest.next().cloned()),
         };
+        let value = value.context(USAGE)?;
         let place = match option {
             "--prefix" => &mut prefix,
             "--destdir" => &mut destination,
+            "--target" => {
+                machine = Some(Machine::named(value));
+                continue;
+            }
             _ => bail!(USAGE),
         };
-        *place = Some(std::env::current_dir()?.join(value.context(USAGE)?));
+        *place = Some(std::env::current_dir()?.join(value));
     }
     let prefix = prefix.unwrap_or_else(|| root().join("dist"));
     let into_folder = match destination {
         Some(destination) => destination.join(prefix.strip_prefix("/").context("a prefix is absolute")?),
         None => prefix,
     };
-    into(&into_folder)?;
+    for_machine(&machine.unwrap_or_default(), &into_folder)?;
     println!("installed in {}", into_folder.display());
     documents::told(&into_folder);
     Ok(())
@@ -60,8 +67,15 @@ pub fn run(arguments: &[String]) -> Result<()> {
 
 /// Build and install into `prefix`. Cargo shows its progress.
 pub fn into(prefix: &Path) -> Result<()> {
+    for_machine(&Machine::default(), prefix)
+}
+
+/// The same for machines of any kind. What only such a machine makes is left out for others: Fortran's modules, and pages that commands print of
+/// themselves unless an emulator runs them.
+fn for_machine(machine: &Machine, prefix: &Path) -> Result<()> {
     tools::need(&[Tool::C])?;
-    show(cargo().args([
+    let mut build = cargo();
+    build.args([
         "build",
         "--release",
         "-p",
@@ -70,8 +84,9 @@ pub fn into(prefix: &Path) -> Result<()> {
         "isthmus-launch",
         "-p",
         "isthmus-cli",
-    ]))?;
-    let built = target().join("release");
+    ]);
+    show(machine.tell(&mut build))?;
+    let built = machine.outputs().join("release");
     let bin = folder(prefix, "bin")?;
     copy(&built.join("mpiexec"), &bin.join("mpiexec"))?;
     copy(&built.join("isthmus"), &bin.join("isthmus"))?;
@@ -83,8 +98,8 @@ pub fn into(prefix: &Path) -> Result<()> {
     }
     link::libraries(&built, &folder(prefix, "lib")?)?;
     link::absent(&folder(prefix, "lib/isthmus")?)?;
-    fortran::libraries(&folder(prefix, "lib")?)?;
-    fortran::arrays(&folder(prefix, "lib")?)?;
+    fortran::libraries(&machine.outputs(), &folder(prefix, "lib")?)?;
+    fortran::arrays(&machine.outputs(), &folder(prefix, "lib")?)?;
     let include = folder(prefix, "include")?;
     for below in ["", "mpp", "isthmus/mpich", "isthmus/openmpi"] {
         let to = folder(&include, below)?;
@@ -135,8 +150,10 @@ pub fn into(prefix: &Path) -> Result<()> {
     }
     // One of them calls the kernel module.
     copy(&root().join("kmod/isthmus_uapi.h"), &bench.join("isthmus_uapi.h"))?;
-    fortran::modules(prefix)?;
-    documents::install(prefix)
+    if machine.is_this() {
+        fortran::modules(prefix)?;
+    }
+    documents::install(machine, prefix)
 }
 
 fn versioned(template: &str) -> String {

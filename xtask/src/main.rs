@@ -20,8 +20,9 @@ mod tools;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
   demo                   build, install, run examples/heat.c on 4 ranks, print a ping-pong table
-  install [--prefix DIR] [--destdir DIR]
-                         build for release and install (default prefix: dist); with a destination, into DESTDIR/PREFIX
+  install [--prefix DIR] [--destdir DIR] [--target TRIPLE]
+                         build for release and install (default prefix: dist); with a destination, into DESTDIR/PREFIX;
+                         with a target, for other machines, by the C compiler in CC
   wheel [--try]          make a package for Python (PyPI); --try: install it in a fresh environment, beside mpi4py and mpich
   deb [--try]            make packages for Debian; --try: install them over a copy of this system, run Debian's programs, remove
   test [--full] [--only PART]...

@@ -16,7 +16,7 @@ use crate::process::{cargo, quiet, target};
 use crate::tools::{self, Tool};
 use crate::{docs, generate, layers};
 use outside::{
-    arrays, cmake, coarrays, files, fortran, imb, mpi4py, mpich, openmpi, packages, rsmpi, shmem4py, solvers,
+    aarch64, arrays, cmake, coarrays, files, fortran, imb, mpi4py, mpich, openmpi, packages, rsmpi, shmem4py, solvers,
 };
 use suite::Suite;
 
@@ -106,6 +106,10 @@ const PARTS: &[Part] = &[
     Part {
         long: true,
         ..sources("packages", |suite, _| packages::run(suite))
+    },
+    Part {
+        long: true,
+        ..installed("aarch64", |suite, around| aarch64::run(suite, &around.prefix))
     },
     Part {
         long: true,

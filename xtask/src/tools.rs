@@ -59,6 +59,10 @@ pub enum Tool {
     Binutils,
     /// `sshd` and `ssh`.
     Ssh,
+    /// A C compiler for aarch64, with its C library.
+    CrossC,
+    /// An emulator of processes of other processors.
+    Emulator,
 }
 
 impl Tool {
@@ -86,6 +90,8 @@ impl Tool {
             Self::BusyBox => "a static busybox",
             Self::Binutils => "strip",
             Self::Ssh => "OpenSSH's server and client",
+            Self::CrossC => "a C compiler for aarch64",
+            Self::Emulator => "qemu for processes",
         }
     }
 
@@ -125,6 +131,8 @@ impl Tool {
             Self::BusyBox => &["busybox-static"],
             Self::Binutils => &["binutils"],
             Self::Ssh => &["openssh-server", "openssh-client"],
+            Self::CrossC => &["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"],
+            Self::Emulator => &["qemu-user"],
         }
     }
 
@@ -172,6 +180,10 @@ impl Tool {
             Self::Headers => found("make") && found("gcc") && kmod::newest().is_some(),
             Self::BusyBox => Path::new(kmod::BUSYBOX).exists(),
             Self::Binutils => found("strip"),
+            Self::CrossC => {
+                found("aarch64-linux-gnu-gcc") && Path::new("/usr/aarch64-linux-gnu/include/stdio.h").exists()
+            }
+            Self::Emulator => found("qemu-aarch64"),
             Self::Ssh => [SSHD, SSH].into_iter().all(|program| Path::new(program).is_file()),
         }
     }

@@ -10,11 +10,15 @@ mod shared;
 mod shared_direct;
 
 use isthmus_twice::twice;
+use smallvec::SmallVec;
 
 use crate::error::Result;
 use crate::link::Link;
 use crate::link::operand::Operand;
 use crate::select::{Case, ReduceScatter, choose};
+
+/// Ranks whose blocks are listed on the stack.
+pub const FEW: usize = 16;
 
 /// `output` may be `input`.
 ///
@@ -28,7 +32,7 @@ pub async unsafe fn run(
     output: *mut u8,
     counts: &[i64],
 ) -> Result<()> {
-    let starts: Vec<i64> = counts
+    let starts: SmallVec<[i64; FEW]> = counts
         .iter()
         .scan(0, |next, count| Some(std::mem::replace(next, *next + count)))
         .collect();

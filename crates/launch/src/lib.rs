@@ -20,6 +20,7 @@ mod lifeline;
 pub mod nodes;
 pub mod options;
 mod output;
+mod placement;
 mod process_tree;
 mod program;
 mod rank_socket;
@@ -65,7 +66,7 @@ pub fn main() -> ExitCode {
                 .chain(own)
                 .for_each(|note| failure::say(&note));
             if job.hosts.is_elsewhere() {
-                nodes::assign(&job.hosts, &job.commands).and_then(|nodes| head::run(job, nodes))
+                nodes::assign(&job.hosts, &job.commands).and_then(|nodes| head::run(*job, nodes))
             } else {
                 supervise::run(&job)
             }

@@ -15,7 +15,9 @@ use crate::agent::JobSpec;
 use crate::daemon::Call;
 use crate::failure::{Failure, Result};
 use crate::nodes;
+use crate::placement::{Bind, Map};
 
+mod openmpi;
 pub mod table;
 mod words;
 
@@ -29,7 +31,7 @@ pub enum Request {
     /// Print the version.
     Version,
     /// Run a job.
-    Run(Job),
+    Run(Box<Job>),
     /// Run the part of a job that is this node's.
     Daemon(Call),
     /// Be the head of a group of the job's nodes.
@@ -48,14 +50,18 @@ pub struct Job {
     /// End the job after this time.
     #[serde(skip)]
     pub timeout: Option<Duration>,
-    /// Where ranks may run.
-    pub bind: Bind,
+    /// Where ranks may run, if that was said.
+    pub bind: Option<Bind>,
+    /// In which order they get the CPUs of their node, if that was said.
+    pub map: Option<Map>,
     /// Say which CPUs each rank may use.
     pub report_bindings: bool,
     /// Mark each line of output with the seconds since the job began.
     pub timestamp_output: bool,
     /// Files for the ranks' standard output and standard error.
     pub output_files: [Option<Pattern>; 2],
+    /// Standard error goes where standard output goes.
+    pub merges_errors: bool,
     /// The rank that gets our standard input; `None`: nobody does.
     pub stdin: Option<u32>,
     /// The only variables of our environment that ranks get; `None`: all.
@@ -81,10 +87,12 @@ impl Default for Job {
             commands: Vec::new(),
             tag_output: false,
             timeout: None,
-            bind: Bind::None,
+            bind: None,
+            map: None,
             report_bindings: false,
             timestamp_output: false,
             output_files: [None, None],
+            merges_errors: false,
             stdin: Some(0),
             inherit: None,
             debugger: false,
@@ -130,6 +138,12 @@ impl Pattern {
         Ok(Self(text.to_owned()))
     }
 
+    /// `NAME.RANK.out` and `NAME.RANK.err`. What Open MPI has behind a colon (`:nocopy`) is no part of the name: nothing is copied here.
+    fn of_both(name: &str) -> [Option<Self>; 2] {
+        let name = name.strip_suffix(":nocopy").unwrap_or(name).replace('%', "%%");
+        ["out", "err"].map(|ending| Some(Self(format!("{name}.%r.{ending}"))))
+    }
+
     /// The name for a rank.
     pub fn name(&self, rank: u32) -> PathBuf {
         let mut name = String::new();
@@ -163,41 +177,6 @@ pub struct Command {
     pub directory: Option<OsString>,
 }
 
-/// Binding of ranks to CPUs.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Bind {
-    /// The kernel places ranks.
-    #[default]
-    None,
-    /// Each rank on so many cores of its own, going round when there are more ranks than cores.
-    Cores(u32),
-    /// Each on a hyper-thread.
-    Hwthread,
-    /// Each on all CPUs that share a cache of this level.
-    Cache(u32),
-    /// Each on a NUMA node.
-    Numa,
-    /// Each on a package, that is, a socket.
-    Package,
-}
-
-impl Bind {
-    /// As users write it. The words of MPICH and Open MPI.
-    fn parse(text: &str) -> Option<Self> {
-        Some(match text.to_ascii_lowercase().as_str() {
-            "none" | "board" | "machine" | "user" => Self::None,
-            "core" => Self::Cores(1),
-            "hwthread" | "hwt" | "pu" => Self::Hwthread,
-            "l1" | "l1cache" => Self::Cache(1),
-            "l2" | "l2cache" => Self::Cache(2),
-            "l3" | "l3cache" | "cache" => Self::Cache(3),
-            "numa" | "numanode" => Self::Numa,
-            "socket" | "package" => Self::Package,
-            other => Self::Cores(other.strip_prefix("core:")?.parse().ok().filter(|cores| *cores > 0)?),
-        })
-    }
-}
-
 /// The limit of MPI's `int` ranks, and of sense.
 const MOST_RANKS: u32 = isthmus_engine::job::MAX_RANKS;
 
@@ -210,6 +189,7 @@ pub fn parse(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result
         everywhere: Vec::new(),
         per_node: None,
         counted: Vec::new(),
+        by_node: None,
     };
     if let Some(request) = parser.commands()? {
         return Ok(request);
@@ -219,8 +199,14 @@ pub fn parse(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result
         everywhere,
         per_node,
         counted,
+        by_node,
         ..
     } = parser;
+    if let Some(option) = by_node.filter(|_| job.hosts.count() > 1) {
+        job.notes.push(format!(
+            "-{option} does nothing here: neighbouring ranks are on one host; ppr:N:node says how many each gets"
+        ));
+    }
     // So many ranks on each node.
     if let Some(per_node) = per_node {
         let nodes = job.hosts.count().max(1) as u32;
@@ -248,7 +234,7 @@ pub fn parse(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result
         .iter()
         .try_fold(0u32, |total, command| total.checked_add(command.ranks));
     match total {
-        Some(total) if total <= MOST_RANKS => Ok(Request::Run(job)),
+        Some(total) if total <= MOST_RANKS => Ok(Request::Run(Box::new(job))),
         _ => Err(Failure::usage(format!("more than {MOST_RANKS} ranks"))),
     }
 }
@@ -264,6 +250,8 @@ struct Parser {
     per_node: Option<u32>,
     /// Of each command: was its number of ranks said?
     counted: Vec<bool>,
+    /// The option that asked for neighbouring ranks on different hosts.
+    by_node: Option<String>,
 }
 
 impl Parser {
@@ -338,8 +326,21 @@ impl Parser {
                 self.per_node = Some(self.number(name)?);
                 self.job.hosts.per_host = self.per_node;
             }
-            "map-by" | "rank-by" => self.placement(name)?,
-            "configfile" => {
+            "pernode" => self.mapped("ppr:1:node", name)?,
+            "npersocket" => {
+                let ranks = self.number(name)?;
+                self.mapped(&format!("ppr:{ranks}:socket"), name)?;
+            }
+            "map-by" => {
+                let text = self.text(name)?;
+                self.mapped(&text, name)?;
+            }
+            "bynode" | "byslot" | "bycore" | "bysocket" | "bynuma" => self.mapped(&name[2..], name)?,
+            "cpus-per-rank" | "cpus-per-proc" => {
+                let cores = self.number(name)?;
+                self.job.bind = Some(Bind::Cores(cores));
+            }
+            "configfile" | "app" => {
                 let path = self.text(name)?;
                 let words = words::of_file(&path)?;
                 let rest = std::mem::take(&mut self.arguments);
@@ -381,25 +382,28 @@ impl Parser {
             "wdir" | "wd" => command.directory = Some(self.value(name)?),
             "bind-to" | "binding" | "bind" => {
                 let text = self.text(name)?;
-                self.job.bind = Bind::parse(&text).ok_or_else(|| {
-                    Failure::usage(format!(
-                        "--bind-to {text}: none, core, core:N, hwthread, l1, l2, l3, numa and socket are known"
-                    ))
-                })?;
+                self.bound(&text)?;
             }
-            "bind-to-none" => self.job.bind = Bind::None,
-            "bind-to-core" => self.job.bind = Bind::Cores(1),
-            "bind-to-socket" => self.job.bind = Bind::Package,
-            "report-bindings" | "display-map" => self.job.report_bindings = true,
+            "bind-to-none" => self.job.bind = Some(Bind::None),
+            "bind-to-core" => self.job.bind = Some(Bind::Cores(1)),
+            "bind-to-socket" => self.job.bind = Some(Bind::Package),
+            "report-bindings" | "display-map" | "display-allocation" => self.job.report_bindings = true,
+            "display" => {
+                let list = self.text(name)?;
+                self.displayed(&list)?;
+            }
             "l" | "tag-output" | "prepend-rank" => self.job.tag_output = true,
             "timestamp-output" => self.job.timestamp_output = true,
+            "merge-stderr-to-stdout" => self.job.merges_errors = true,
+            "output" => {
+                let list = self.text(name)?;
+                self.output(&list)?;
+            }
             "outfile-pattern" | "outfile" => self.job.output_files[0] = Some(self.pattern(name)?),
             "errfile-pattern" | "errfile" => self.job.output_files[1] = Some(self.pattern(name)?),
             "output-filename" => {
-                let text = self.text(name)?.replace('%', "%%");
-                for (file, ending) in self.job.output_files.iter_mut().zip(["out", "err"]) {
-                    *file = Some(Pattern(format!("{text}.%r.{ending}")));
-                }
+                let text = self.text(name)?;
+                self.job.output_files = Pattern::of_both(&text);
             }
             "stdin" | "s" => {
                 let text = self.text(name)?;
@@ -418,7 +422,7 @@ impl Parser {
                 self.job.inherit = Some(list.split(',').map(OsString::from).collect());
             }
             "gdb" => self.job.debugger = true,
-            "disable-auto-cleanup" => self.job.never_end_others = true,
+            "disable-auto-cleanup" | "continuous" | "enable-recovery" => self.job.never_end_others = true,
             "report-hang" => {
                 let text = self.text(name)?;
                 self.job.report_hang = match text.as_str() {
@@ -434,7 +438,7 @@ impl Parser {
                 let list = self.text(name)?;
                 self.job.hosts.add_list(&list)?;
             }
-            "f" | "hostfile" | "machinefile" => {
+            "f" | "hostfile" | "machinefile" | "default-hostfile" => {
                 let path = self.text(name)?;
                 self.job.hosts.add_file(&path)?;
             }
@@ -473,33 +477,6 @@ impl Parser {
             }
         }
         Ok(None)
-    }
-
-    /// How ranks are distributed: there is one node, so only their number per node means anything.
-    fn placement(&mut self, name: &str) -> Result<()> {
-        let text = self.text(name)?;
-        if let Some(per) = text.strip_prefix("ppr:") {
-            let per_node = per
-                .split_once(':')
-                .filter(|(_, unit)| unit.split(':').next() == Some("node"));
-            let number = per_node.and_then(|(number, _)| number.parse().ok());
-            let wrong = || {
-                Failure::usage(format!(
-                    "-{name} {text}: only ppr:N:node is known, N ranks on each node"
-                ))
-            };
-            self.per_node = Some(
-                number
-                    .filter(|number| (1..=MOST_RANKS).contains(number))
-                    .ok_or_else(wrong)?,
-            );
-            self.job.hosts.per_host = self.per_node;
-            return Ok(());
-        }
-        self.job.notes.push(format!(
-            "-{name} {text} does nothing here: ranks go to nodes in their order; --bind-to says which CPUs they get"
-        ));
-        Ok(())
     }
 
     fn pattern(&mut self, option: &str) -> Result<Pattern> {
@@ -613,7 +590,7 @@ mod tests {
 
     fn job(line: &str) -> Job {
         match parse(line.split_whitespace()) {
-            Ok(Request::Run(job)) => job,
+            Ok(Request::Run(job)) => *job,
             other => panic!("{line}: {other:?}"),
         }
     }
@@ -656,7 +633,7 @@ mod tests {
     fn forms_of_options() {
         let job = job("--np=2 -bind-to core -l --timeout=1.5 -x A=1=2 -x HOME --set eager-limit=4K a");
         assert_eq!(job.commands[0].ranks, 2);
-        assert_eq!(job.bind, Bind::Cores(1));
+        assert_eq!(job.bind, Some(Bind::Cores(1)));
         assert!(job.tag_output);
         assert_eq!(job.timeout, Some(Duration::from_millis(1500)));
         let environment = [("ISTHMUS_EAGER_LIMIT".into(), "4K".into()), ("A".into(), "1=2".into())];
@@ -732,8 +709,9 @@ mod tests {
         #[test]
         fn any_line(words in proptest::collection::vec(
             prop_oneof![
-                "(-|--)?(n|np|env|genv|x|set|wdir|bind-to|l|timeout|host|mca|ppn)(=[a-z0-9=]{0,4})?",
+                "(-|--)?(n|np|env|genv|x|set|wdir|bind-to|map-by|output|display|npersocket|l|timeout|host|mca|ppn)(=[a-z0-9=]{0,4})?",
                 "[a-z0-9:=./-]{0,6}",
+                "(ppr:[0-9]{1,5}:)?(core|socket|node)(:pe=[0-9])?",
                 Just(":".to_owned()),
                 Just("4".to_owned()),
             ],

@@ -29,6 +29,36 @@ pub fn tree(root: u32) -> Vec<u32> {
     found
 }
 
+/// The same by the kernel's lists of children, which are read in microseconds, however many processes there are. `None` where the kernel keeps no
+/// such lists, or `root` has gone.
+pub fn listed(root: u32) -> Option<Vec<u32>> {
+    let mut found = vec![root];
+    let mut next = 0;
+    while let Some(&pid) = found.get(next) {
+        let threads = std::fs::read_dir(format!("/proc/{pid}/task"));
+        for thread in threads.into_iter().flatten().flatten() {
+            match std::fs::read_to_string(thread.path().join("children")) {
+                Ok(children) => found.extend(
+                    children
+                        .split_ascii_whitespace()
+                        .filter_map(|pid| pid.parse::<u32>().ok()),
+                ),
+                // A thread that has ended has no children.
+                Err(_) if next > 0 => {}
+                Err(_) => return None,
+            }
+        }
+        next += 1;
+    }
+    Some(found)
+}
+
+/// What changes when a process is made in this namespace of processes: the last number that was given.
+pub fn last_made() -> Option<u32> {
+    let text = std::fs::read_to_string("/proc/loadavg").ok()?;
+    text.split_ascii_whitespace().nth(4)?.parse().ok()
+}
+
 /// Can processes be seen?
 pub fn is_visible() -> bool {
     parent(std::process::id()).is_some()
@@ -151,6 +181,9 @@ mod tests {
         let mut child = std::process::Command::new("sleep").arg("10").spawn().expect("sleep");
         assert!(descendants(&HashSet::new()).contains(&child.id()));
         assert!(is_descendant(child.id()));
+        if let Some(listed) = listed(std::process::id()) {
+            assert!(listed.contains(&child.id()) && last_made().is_some());
+        }
         assert!(!descendants(&HashSet::from([child.id()])).contains(&child.id()));
         child.kill().expect("our child");
         child.wait().expect("our child");

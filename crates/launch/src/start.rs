@@ -6,19 +6,20 @@ use std::fs::File;
 use std::io;
 use std::net::IpAddr;
 use std::ops::Range;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command as Process, Stdio};
 
 use isthmus_engine::control::Nonce;
 use isthmus_os::signal::Mask;
-use isthmus_os::{child, cpu, topology};
+use isthmus_os::{child, cpu};
 
 use crate::debugger;
 use crate::failure::{Failure, Result, say};
-use crate::options::{Bind, Job, Pattern};
+use crate::options::{Job, Pattern};
 use crate::output::{Pipe, Tag};
+use crate::placement::Placement;
 use crate::program::Program;
 use crate::report;
 use crate::sink::Stream;
@@ -44,8 +45,7 @@ pub struct Starter<'a> {
     node: u32,
     /// How the network reaches it, if there are others.
     address: Option<IpAddr>,
-    /// Empty if ranks are not bound.
-    cores: Vec<Vec<usize>>,
+    placement: Placement,
     library_path: Option<OsString>,
     signals: Mask,
 }
@@ -87,7 +87,7 @@ impl<'a> Starter<'a> {
         address: Option<IpAddr>,
         signals: Mask,
     ) -> Self {
-        let cores = units(job.bind);
+        let placement = Placement::new(job.bind, job.map, here.len());
         let library_path = library_path(
             std::env::current_exe().ok().as_deref(),
             std::env::var_os("LD_LIBRARY_PATH"),
@@ -99,7 +99,7 @@ impl<'a> Starter<'a> {
             size,
             here,
             address,
-            cores,
+            placement,
             library_path,
             signals,
         }
@@ -156,22 +156,9 @@ impl<'a> Starter<'a> {
             })?;
             process.stdin(nothing);
         }
-        if self.job.pipes_output() {
-            process.stdout(Stdio::piped()).stderr(Stdio::piped());
-        }
-        let [output, errors] = &self.job.output_files;
-        if let Some(pattern) = output {
-            process.stdout(file_for(pattern, rank)?);
-        }
-        if let Some(pattern) = errors {
-            process.stderr(file_for(pattern, rank)?);
-        }
+        let piped = self.redirect(&mut process, rank)?;
         let launcher = std::process::id();
-        let cpus = self
-            .cores
-            .get((rank - self.here.start) as usize % self.cores.len().max(1))
-            .cloned()
-            .unwrap_or_default();
+        let cpus = self.placement.of((rank - self.here.start) as usize).to_vec();
         if self.job.report_bindings {
             let all = cpu::affinity();
             let shown = if cpus.is_empty() { &all } else { &cpus };
@@ -191,7 +178,8 @@ impl<'a> Starter<'a> {
             });
         }
         let mut started = process.spawn().map_err(|error| refused(&program.path, &error))?;
-        let output = started.stdout.take().map(|pipe| (OwnedFd::from(pipe), Stream::Out));
+        let output = started.stdout.take().map(OwnedFd::from).or(piped);
+        let output = output.map(|pipe| (pipe, Stream::Out));
         let errors = started.stderr.take().map(|pipe| (OwnedFd::from(pipe), Stream::Err));
         let pipes = output.into_iter().chain(errors);
         Ok(Started {
@@ -201,55 +189,44 @@ impl<'a> Starter<'a> {
                 .collect(),
         })
     }
-}
 
-/// The CPUs of each place that ranks get in turn; none if they are not bound.
-fn units(bind: Bind) -> Vec<Vec<usize>> {
-    let own = cpu::affinity();
-    let by = |place: &dyn Fn(usize) -> Vec<usize>| {
-        let mut units: Vec<Vec<usize>> = Vec::new();
-        for &cpu in &own {
-            if units.iter().any(|unit| unit.contains(&cpu)) {
-                continue;
+    /// Say where the rank's output goes. The end to read from of a pipe for both, if that is where.
+    fn redirect(&self, process: &mut Process, rank: u32) -> Result<Option<OwnedFd>> {
+        let cannot = |error| Failure::machine("make a rank's standard output", error);
+        let [output, errors] = &self.job.output_files;
+        if !self.job.merges_errors {
+            if self.job.pipes_output() {
+                process.stdout(Stdio::piped()).stderr(Stdio::piped());
             }
-            let mut unit: Vec<usize> = place(cpu).into_iter().filter(|cpu| own.contains(cpu)).collect();
-            // A machine that does not tell is one place.
-            if unit.is_empty() {
-                unit.clone_from(&own);
+            if let Some(pattern) = output {
+                process.stdout(file_for(pattern, rank)?);
             }
-            units.push(unit);
+            if let Some(pattern) = errors {
+                process.stderr(file_for(pattern, rank)?);
+            }
+            return Ok(None);
         }
-        units
-    };
-    match bind {
-        Bind::None => Vec::new(),
-        Bind::Cores(count) => {
-            let cores = topology::cores(own.iter().copied());
-            cores.chunks(count as usize).map(<[_]>::concat).collect()
-        }
-        Bind::Hwthread => own.iter().map(|cpu| vec![*cpu]).collect(),
-        Bind::Cache(level) => by(&|cpu| {
-            let caches = topology::caches(cpu);
-            let cache = caches
-                .into_iter()
-                .find(|cache| cache.level == level && cache.kind != "Instruction");
-            cache.map(|cache| cache.shared_by).unwrap_or_default()
-        }),
-        Bind::Numa => {
-            let nodes = topology::nodes();
-            by(&|cpu| {
-                let node = nodes.iter().find(|node| node.cpus.contains(&cpu));
-                node.map(|node| node.cpus.clone()).unwrap_or_default()
-            })
-        }
-        Bind::Package => by(&topology::package),
+        let mut reader = None;
+        let writer = match output {
+            Some(pattern) => file_for(pattern, rank)?.into(),
+            None if self.job.pipes_output() => {
+                let (from, to) = io::pipe().map_err(cannot)?;
+                reader = Some(from.into());
+                to.into()
+            }
+            None => io::stdout().as_fd().try_clone_to_owned().map_err(cannot)?,
+        };
+        process.stderr(writer.try_clone().map_err(cannot)?).stdout(writer);
+        Ok(reader)
     }
 }
 
-/// Where a rank's output goes.
+/// Where a rank's output goes. Folders that are not there are made.
 fn file_for(pattern: &Pattern, rank: u32) -> Result<File> {
     let name = pattern.name(rank);
-    File::create(&name).map_err(|error| Failure::usage(format!("cannot write {}: {error}", name.display())))
+    let made = name.parent().map_or(Ok(()), std::fs::create_dir_all);
+    let file = made.and_then(|()| File::create(&name));
+    file.map_err(|error| Failure::usage(format!("cannot write {}: {error}", name.display())))
 }
 
 fn refused(path: &Path, error: &io::Error) -> Failure {

@@ -24,11 +24,18 @@ const OBJECTS: [(&str, &str); 11] = [
     ("Win", "window"),
 ];
 
+/// Pages of procedures that Fortran alone has (MPI-5.0 §19.1), by hand.
+const OF_FORTRAN: [(&str, &str); 2] = [
+    ("MPI_F_sync_reg.3", include_str!("../../templates/MPI_F_sync_reg.3")),
+    ("MPI_Sizeof.3", include_str!("../../templates/MPI_Sizeof.3")),
+];
+
 /// All pages, by file name below `man3`.
 pub fn pages(root: &Path) -> Result<BTreeMap<String, String>> {
     let standard = Standard::read(root)?;
     let summaries = summaries(root)?;
-    let mut pages = BTreeMap::new();
+    let version = |page: &str| page.replace("@VERSION@", env!("CARGO_PKG_VERSION"));
+    let mut pages: BTreeMap<_, _> = OF_FORTRAN.map(|(name, page)| (name.to_owned(), version(page))).into();
     for procedure in &standard.procedures {
         let summary = summary(procedure, &summaries)?;
         pages.insert(format!("{}.3", procedure.name), page(&standard, procedure, &summary)?);
@@ -398,6 +405,7 @@ mod tests {
         ] {
             assert!(send.contains(wanted), "{wanted}: {send}");
         }
+        assert!(pages["MPI_Sizeof.3"].contains("mpif.h"));
         assert!(pages["MPI_Comm_spawn.3"].contains("not implemented"));
         assert!(!pages["MPI_T_cvar_read.3"].contains(".SH FORTRAN"));
     }

@@ -1,10 +1,10 @@
 //! Documents of an installation: manual pages, completion of shells, and what users are told of them.
 
 use std::path::Path;
-use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
+use super::machine::Machine;
 use super::{copy, folder, point, write};
 use crate::generate::manual;
 use crate::process::root;
@@ -16,8 +16,8 @@ const SHELLS: [(&str, &str, &str); 3] = [
     ("fish", "fish/vendor_completions.d", "@.fish"),
 ];
 
-/// Into a prefix whose commands are there already: they print their own manual and completion.
-pub fn install(prefix: &Path) -> Result<()> {
+/// Into a prefix whose commands are there already: they print their own manual and completion, where they can be run.
+pub fn install(machine: &Machine, prefix: &Path) -> Result<()> {
     let bin = prefix.join("bin");
     let share = folder(prefix, "share")?;
     let documents = folder(&share, "doc/isthmus")?;
@@ -31,31 +31,9 @@ pub fn install(prefix: &Path) -> Result<()> {
     ] {
         copy(&root().join("docs").join(name), &documents.join(name))?;
     }
-    for (shell, below, called) in SHELLS {
-        let completions = folder(&share, below)?;
-        for (name, argument) in [
-            ("mpiexec", format!("--print-completion={shell}")),
-            ("isthmus", format!("print {shell}")),
-        ] {
-            write(
-                &completions.join(called.replace('@', name)),
-                &printed(&bin.join(name), &argument)?,
-                0o644,
-            )?;
-        }
-        // zsh's file names both commands.
-        if shell != "zsh" {
-            let link = completions.join(called.replace('@', "mpirun"));
-            point(&link, &called.replace('@', "mpiexec"))?;
-        }
+    if machine.run(&bin.join("isthmus")).is_some() {
+        of_commands(machine, &bin, &share)?;
     }
-    commands(&bin, &folder(&share, "man/man1")?)?;
-    let tunables = printed(&bin.join("isthmus"), "print tunables")?;
-    write(
-        &folder(&share, "man/man7")?.join("isthmus_tunables.7"),
-        &tunables,
-        0o644,
-    )?;
     let procedures = folder(&share, "man/man3")?;
     for (name, text) in manual::pages(&root())? {
         write(&procedures.join(name), &text, 0o644)?;
@@ -66,14 +44,42 @@ pub fn install(prefix: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Completion of shells, and the pages that commands print.
+fn of_commands(machine: &Machine, bin: &Path, share: &Path) -> Result<()> {
+    for (shell, below, called) in SHELLS {
+        let completions = folder(share, below)?;
+        for (name, argument) in [
+            ("mpiexec", format!("--print-completion={shell}")),
+            ("isthmus", format!("print {shell}")),
+        ] {
+            write(
+                &completions.join(called.replace('@', name)),
+                &printed(machine, &bin.join(name), &argument)?,
+                0o644,
+            )?;
+        }
+        // zsh's file names both commands.
+        if shell != "zsh" {
+            let link = completions.join(called.replace('@', "mpirun"));
+            point(&link, &called.replace('@', "mpiexec"))?;
+        }
+    }
+    commands(machine, bin, &folder(share, "man/man1")?)?;
+    let tunables = printed(machine, &bin.join("isthmus"), "print tunables")?;
+    write(&folder(share, "man/man7")?.join("isthmus_tunables.7"), &tunables, 0o644)?;
+    Ok(())
+}
+
 /// Pages of commands.
-fn commands(bin: &Path, pages: &Path) -> Result<()> {
+fn commands(machine: &Machine, bin: &Path, pages: &Path) -> Result<()> {
     write(
         &pages.join("mpiexec.1"),
-        &printed(&bin.join("mpiexec"), "--print-manual")?,
+        &printed(machine, &bin.join("mpiexec"), "--print-manual")?,
         0o644,
     )?;
-    let printed_pages = Command::new(bin.join("isthmus"))
+    let isthmus = machine.run(&bin.join("isthmus"));
+    let printed_pages = isthmus
+        .context("cannot run isthmus")?
         .args(["print", "manual"])
         .arg(pages)
         .status();
@@ -94,7 +100,8 @@ fn commands(bin: &Path, pages: &Path) -> Result<()> {
             "print how programs that use Global Arrays are compiled and linked",
         ),
     ] {
-        let help = printed(&bin.join(name), option)?;
+        // A script.
+        let help = printed(&Machine::default(), &bin.join(name), option)?;
         let text = format!(
             ".TH {} 1 \"\" Isthmus\n.SH NAME\n{} \\- {purpose} with Isthmus\n.SH SYNOPSIS\n.nf\n{}.fi\n.SH SEE ALSO\n\
              \\fBmpiexec\\fR(1), \\fBisthmus\\fR(1)\n",
@@ -132,11 +139,14 @@ pub fn told(prefix: &Path) {
 }
 
 /// What a program that was just built prints.
-fn printed(program: &Path, arguments: &str) -> Result<String> {
-    let output = Command::new(program)
+fn printed(machine: &Machine, program: &Path, arguments: &str) -> Result<String> {
+    let cannot = || format!("cannot run {}", program.display());
+    let output = machine
+        .run(program)
+        .with_context(cannot)?
         .args(arguments.split_whitespace())
         .output()
-        .with_context(|| format!("cannot run {}", program.display()))?;
+        .with_context(cannot)?;
     ensure!(
         output.status.success(),
         "{} {arguments}: {}",

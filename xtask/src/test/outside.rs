@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::process::target;
 
+pub mod aarch64;
 pub mod arrays;
 pub mod cmake;
 pub mod coarrays;

