@@ -491,7 +491,7 @@ fn direct_copies_that_are_refused() -> Result<()> {
                 let run = Run::mpiexec("-n")
                     .words(ranks)
                     .arg(&program)
-                    .words(&format!("{seed} {}", if full() { "30" } else { "12" }));
+                    .words(&format!("{seed} 30"));
                 let run = run.env("ISTHMUS_COLLECTIVES", wish).env("ISTHMUS_FAULT", fault);
                 let said = run.limit(Duration::from_secs(120)).succeed().context(fault)?.out;
                 let forced = said.lines().find_map(|line| line.strip_suffix(" forced"));

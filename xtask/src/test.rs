@@ -156,7 +156,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let mut is_installed = None;
     for part in chosen {
         if part.installed {
-            let install = || suite.step("install into target/test/prefix", || install_quietly(&around.prefix));
+            let install = || suite.step("install into target/test/prefix", || install_quietly(&around.prefix, around.full));
             if !*is_installed.get_or_insert_with(install) {
                 continue;
             }
@@ -250,8 +250,16 @@ fn files_of_tests() -> impl Iterator<Item = &'static str> {
     files.filter_map(|file| file.split('"').nth(1))
 }
 
-fn install_quietly(prefix: &Path) -> Result<()> {
-    quiet(cargo().args(["xtask", "install", "--prefix"]).arg(prefix), BUILD).map(drop)
+/// In full as users have it; else without optimization across crates, which takes as long as everything before it.
+fn install_quietly(prefix: &Path, full: bool) -> Result<()> {
+    let mut install = cargo();
+    install.args(["xtask", "install", "--prefix"]).arg(prefix);
+    if !full {
+        install
+            .env("CARGO_PROFILE_RELEASE_LTO", "off")
+            .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
+    }
+    quiet(&mut install, BUILD).map(drop)
 }
 
 #[cfg(test)]
