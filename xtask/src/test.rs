@@ -156,7 +156,11 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let mut is_installed = None;
     for part in chosen {
         if part.installed {
-            let install = || suite.step("install into target/test/prefix", || install_quietly(&around.prefix, around.full));
+            let install = || {
+                suite.step("install into target/test/prefix", || {
+                    install_quietly(&around.prefix, around.full)
+                })
+            };
             if !*is_installed.get_or_insert_with(install) {
                 continue;
             }

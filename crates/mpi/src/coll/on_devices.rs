@@ -76,7 +76,21 @@ pub(super) struct Arguments<'a> {
 /// `sendbuf` must be readable and `recvbuf` writable, where results are, by the driver.
 #[inline(always)]
 pub(super) unsafe fn instead<F: Form>(results: Results<'_>, arguments: Arguments<'_>) -> Result<Option<F::Done>> {
-    match mem::is_watched() && may_be(arguments) {
+    match mem::is_watched() {
+        false => Ok(None),
+        // SAFETY: the caller's promise.
+        true => unsafe { ask::<F>(results, arguments) },
+    }
+}
+
+/// As [`instead`], where devices are looked for.
+///
+/// # Safety
+/// As for [`instead`].
+#[cold]
+#[inline(never)]
+unsafe fn ask<F: Form>(results: Results<'_>, arguments: Arguments<'_>) -> Result<Option<F::Done>> {
+    match may_be(arguments) {
         false => Ok(None),
         // SAFETY: the caller's promise.
         true => F::instead(|| unsafe { reduce(results, arguments) }),
@@ -84,7 +98,6 @@ pub(super) unsafe fn instead<F: Form>(results: Results<'_>, arguments: Arguments
 }
 
 /// May such a call be one for kernels? All ranks answer alike.
-#[cold]
 fn may_be(arguments: Arguments<'_>) -> bool {
     let Arguments {
         count,
