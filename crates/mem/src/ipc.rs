@@ -104,18 +104,15 @@ pub fn export(address: *const u8) -> Option<Export> {
         return None;
     }
     let kept = exports().get_or_insert_default().kept.get(&id).cloned();
-    let new = match kept {
-        Some(_) => None,
-        None => Some(ask(api, address as Address, device, seen.context, id)),
+    // The driver is asked without the lock.
+    let (own, is_new) = match kept {
+        Some(kept) => (kept, false),
+        None => (ask(api, address as Address, device, seen.context, id), true),
     };
     let mut exports = exports();
     let exports = exports.get_or_insert_default();
     exports.look_at_the_next(api);
-    let own = match (kept, new) {
-        (Some(kept), _) => kept,
-        (None, Some(new)) => exports.add(api, id, new),
-        (None, None) => return None,
-    };
+    let own = if is_new { exports.add(api, id, own) } else { own };
     Some(Export {
         offset: (address as u64).checked_sub(own.base)?,
         freed: exports.freed,
@@ -137,7 +134,7 @@ impl Exports {
         for _ in 0..self.order.len().min(LOOKS) {
             self.look_at_the_next(api);
         }
-        // Others may know its descriptor.
+        // Other processes may know the descriptor of what is kept.
         if let Some(kept) = self.kept.get(&id) {
             return kept.clone();
         }

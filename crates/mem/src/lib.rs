@@ -135,10 +135,10 @@ pub struct Export {
     pub offset: u64,
     /// Bytes of the allocation.
     pub size: u64,
-    /// 0: the handle is the driver's; 1: it says where a descriptor is. The allocation then is what has this descriptor: memory beside it may
-    /// have another one, and be the program's same buffer.
+    /// 0: the handle is the driver's; 1: it says where a descriptor is. The allocation then is one mapping of physical memory: the next one, which
+    /// may belong to the same buffer of the program, has another descriptor.
     pub is_descriptor: u64,
-    /// Allocations that this process exported before and that have been freed since, the last ones, by their buffer ids; 0: none. [`map`]
+    /// Allocations that this process exported before and that have been freed since, the last ones, by their ids as in `buffer`; 0: none. [`map`]
     /// closes what it has of them.
     pub freed: [u64; FREED],
 }

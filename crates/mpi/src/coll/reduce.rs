@@ -31,8 +31,10 @@ forms! {
         root: i32,
         comm: &'static Comm,
     ) {
-        // SAFETY: the caller's promise.
-        if let Some(done) = unsafe { instead::<F>(sendbuf, recvbuf, count, datatype, op, root, comm) }? {
+        if isthmus_mem::is_watched()
+            // SAFETY: the caller's promise.
+            && let Some(done) = unsafe { instead::<F>(sendbuf, recvbuf, count, datatype, op, root, comm) }?
+        {
             return Ok(done);
         }
         let call = F::begin(comm, "Reduce")?;
@@ -78,11 +80,12 @@ forms! {
     }
 }
 
-/// By kernels, if that can be.
+/// By kernels, if that can be, where devices are looked for.
 ///
 /// # Safety
 /// As for [`reduce`].
-#[inline(always)]
+#[cold]
+#[inline(never)]
 unsafe fn instead<F: Form>(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
@@ -92,7 +95,7 @@ unsafe fn instead<F: Form>(
     root: i32,
     comm: &Comm,
 ) -> Result<Option<F::Done>> {
-    if !isthmus_mem::is_watched() || !(0..comm.size()).contains(&root) {
+    if !(0..comm.size()).contains(&root) {
         return Ok(None);
     }
     // Wrong arguments are found out by the call without devices.

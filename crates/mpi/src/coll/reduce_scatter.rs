@@ -67,8 +67,10 @@ unsafe fn either<F: Form>(
     op: &'static Op,
     comm: &'static Comm,
 ) -> Result<F::Done> {
-    // SAFETY: the caller's promise.
-    if let Some(done) = unsafe { instead::<F>(sendbuf, recvbuf, recvcounts, datatype, op, comm) }? {
+    if isthmus_mem::is_watched()
+        // SAFETY: the caller's promise.
+        && let Some(done) = unsafe { instead::<F>(sendbuf, recvbuf, recvcounts, datatype, op, comm) }?
+    {
         return Ok(done);
     }
     let call = F::begin(comm, name)?;
@@ -105,11 +107,12 @@ unsafe fn either<F: Form>(
     run!(call, run, run_later, (&operand, input, output, &counts))
 }
 
-/// By kernels, if that can be.
+/// By kernels, if that can be, where devices are looked for.
 ///
 /// # Safety
 /// As for [`reduce_scatter_block`].
-#[inline(always)]
+#[cold]
+#[inline(never)]
 unsafe fn instead<F: Form>(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
@@ -118,7 +121,7 @@ unsafe fn instead<F: Form>(
     op: &Op,
     comm: &Comm,
 ) -> Result<Option<F::Done>> {
-    if !isthmus_mem::is_watched() || comm.is_inter() || recvcounts.len() < comm.size() as usize {
+    if comm.is_inter() || recvcounts.len() < comm.size() as usize {
         return Ok(None);
     }
     let counts: Vec<i64> = recvcounts.iter().take(comm.size() as usize).collect();
