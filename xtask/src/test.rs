@@ -254,7 +254,7 @@ fn files_of_tests() -> impl Iterator<Item = &'static str> {
     files.filter_map(|file| file.split('"').nth(1))
 }
 
-/// In full as users have it; else without optimization across crates, which takes as long as everything before it.
+/// In full as users have it; else without optimization across crates, which takes a third of the time of an installation.
 fn install_quietly(prefix: &Path, full: bool) -> Result<()> {
     let mut install = cargo();
     install.args(["xtask", "install", "--prefix"]).arg(prefix);
