@@ -1,5 +1,5 @@
-//! By what messages from and to memory of devices go, as a list of values: sender and receiver take the first that is for a message, as far as they
-//! know it ([`plan`]), and `isthmus info --protocols` prints them.
+//! How messages from and to memory of devices are copied, as a list of values: sender and receiver take the first that is for a message, as far
+//! as they know it ([`plan`]), and `isthmus info --protocols` prints them.
 
 use crate::limits::{DEVICE_EXPORTED_FROM, DEVICE_PUSHED_FROM};
 
