@@ -91,6 +91,7 @@ table! {
     TAKEN_SMOOTHING = 4, "times", "A reading counts for one part in so many.";
     UNTIMED_YIELDS = 16, "times", "By a rank that shares CPUs, between two yields that are timed.";
     OTHERS_LAST = 2000000, "us", "So long after a yield that lasted as long as OFF_CPU, while ranks that are awake had a CPU each, other processes take what is yielded: such ranks wait as ranks with CPUs of their own do.";
+    TURN_PERIOD = 10000, "us", "Between two looks of a rank that shares CPUs whether it runs on the one whose turn it is (docs/decisions/0112).";
     LOST = 25, "%", "Of the CPU time that ranks which share CPUs would have without other processes: those that get less, and yield, lose it by their yields, and sleep instead.";
     IDLE = 25, "%", "Of the time of the CPUs of ranks that sleep instead of yielding: as much idleness tells that other processes have gone, and they yield again.";
     OTHERS_LEFT = 50, "%", "Of the share of the CPUs that one other process on each has beside ranks that all want one: less for other processes tells it, too.";

@@ -18,7 +18,7 @@ use crate::membership::locality;
 use crate::membership::own::{FENCE_NEEDED, FORKED, IDLE, INSIDE, STATE, State, WORLD, believed_cpus, state, world};
 use crate::membership::pmi;
 use crate::memory::heap;
-use crate::progress::{gate, thread};
+use crate::progress::{gate, placement, thread};
 use crate::protocol::mechanism;
 use crate::types::World;
 use crate::{Error, Result, enter, warning};
@@ -281,6 +281,7 @@ fn become_rank(admission: Admission) -> Result<()> {
         access: if checked { [0; 2] } else { mechanism::exposed(nonce.0) },
     });
     occupancy::settle(segment.ranks_here(), believed_cpus().unwrap_or(segment.cpus()));
+    placement::take_turn(segment, world.rank);
     LIFELINE.store(lifeline.as_ref().map_or(-1, |fd| fd.as_raw_fd()), Ordering::Relaxed);
     let mut engine = Engine::new(segment, world.rank, !registered, lifeline);
     if let Some(name) = engine.open_network(nonce)?

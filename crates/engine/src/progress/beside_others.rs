@@ -16,7 +16,7 @@ use isthmus_shm::backoff::{Facts, IDLE_PERIOD, LOST_LASTS, OFF_CPU, OTHERS_LAST,
 use isthmus_shm::{Slot, occupancy};
 
 use crate::engine::Engine;
-use crate::progress::wakes;
+use crate::progress::{placement, wakes};
 
 /// What this process knows of other processes by its own yields.
 struct Others {
@@ -205,23 +205,46 @@ fn done(engine: &Engine, cpus: u32) -> Option<Done> {
     })
 }
 
-/// Yield the CPU to ranks that want it. True: it was away for long ([`noticed`]).
+/// How a yield ended.
 #[must_use]
-pub(super) fn yield_cpu(slot: &Slot) -> bool {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Yielded {
+    /// It was not timed.
+    Untimed,
+    /// Others had the CPU for long, or for short, until then.
+    Long(Duration),
+    Short(Duration),
+}
+
+/// Yield the CPU to ranks that want it.
+pub(super) fn yield_cpu(slot: &Slot) -> Yielded {
     if !OTHERS.is_timed() {
         wakes::yield_cpu(slot);
-        return false;
+        return Yielded::Untimed;
     }
     let began = clock::now();
     wakes::yield_cpu(slot);
-    clock::now().saturating_sub(began) >= OFF_CPU.time()
+    let now = clock::now();
+    match now.saturating_sub(began) >= OFF_CPU.time() {
+        true => Yielded::Long(now),
+        false => Yielded::Short(now),
+    }
+}
+
+/// What a yield tells of other processes. Does not block.
+#[inline]
+pub(super) fn after(engine: &Engine, yielded: Yielded) {
+    match yielded {
+        Yielded::Untimed => {}
+        Yielded::Long(now) => noticed(engine, now),
+        Yielded::Short(now) => placement::keep_turn(now, || slots(engine)),
+    }
 }
 
 /// A yield took long. If the ranks that are awake have a CPU each, it was another process that took it; else it may have been a rank, and the share
 /// of the CPUs' time that ranks have tells. A few system calls; does not block.
 #[cold]
-pub(super) fn noticed(engine: &Engine) {
-    let now = clock::now();
+fn noticed(engine: &Engine, now: Duration) {
     if are_few_awake(slots(engine), occupancy::cpus()) {
         OTHERS.seen(now);
     }

@@ -155,9 +155,8 @@ fn wait_patiently<T: Send>(
             Next::Yield if !oversubscribed => yield_cpu(inside.engine().slot()),
             Next::Yield => {
                 let slot = inside.engine().slot();
-                if progressing.pause(|| beside_others::yield_cpu(slot)) {
-                    beside_others::noticed(inside.engine());
-                }
+                let yielded = progressing.pause(|| beside_others::yield_cpu(slot));
+                beside_others::after(inside.engine(), yielded);
                 oversubscribed = shares_cpu(inside);
             }
             Next::Sleep => {

@@ -276,8 +276,9 @@ fn poll(inside: &mut Entered, look: Look<'_>, backoff: &mut Backoff) -> bool {
                 let slot = inside.engine().slot();
                 if !oversubscribed {
                     inside.outside(|| yield_cpu(slot));
-                } else if progressing.pause(|| inside.outside(|| beside_others::yield_cpu(slot))) {
-                    beside_others::noticed(inside.engine());
+                } else {
+                    let yielded = progressing.pause(|| inside.outside(|| beside_others::yield_cpu(slot)));
+                    beside_others::after(inside.engine(), yielded);
                     has_own_cpu = beside_others::has_own_cpu(inside.engine());
                 }
             }

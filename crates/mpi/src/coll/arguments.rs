@@ -39,7 +39,7 @@ pub(super) fn intra(comm: &Comm) -> Result<()> {
 }
 
 /// A buffer of `count` elements, or what stands for it where it is memory of a device.
-#[inline]
+#[inline(always)] // As for `address`.
 pub(super) fn buffer<'a>(
     call: &impl Form,
     name: &str,
@@ -62,7 +62,7 @@ pub(super) fn address(
     let elements = check(name, at, count, datatype)?;
     match isthmus_mem::is_watched() {
         false => Ok(at.cast_mut().cast()),
-        true => Ok(on_host(call, name, elements, 1, datatype)?.address),
+        true => on_host(call, name, elements, 1, datatype),
     }
 }
 
@@ -75,7 +75,7 @@ pub(super) fn peers(call: &impl Form) -> usize {
 }
 
 /// As [`buffer`], the first of so many blocks of as many elements each.
-#[inline]
+#[inline(always)] // As for `address`.
 pub(super) fn blocks_in_a_row<'a>(
     call: &impl Form,
     name: &str,
@@ -85,37 +85,38 @@ pub(super) fn blocks_in_a_row<'a>(
     datatype: &'a Datatype,
 ) -> Result<Elements<'a>> {
     let elements = check(name, buffer, count, datatype)?;
-    match isthmus_mem::is_watched() {
-        false => Ok(elements),
-        true => on_host(call, name, elements, blocks, datatype),
-    }
+    let address = match isthmus_mem::is_watched() {
+        false => elements.address,
+        true => on_host(call, name, elements, blocks, datatype)?,
+    };
+    Ok(Elements { address, ..elements })
 }
 
-/// What stands for blocks in memory of a device; themselves, if they are in host memory.
+/// The address of what stands for blocks in memory of a device; theirs, if they are in host memory.
 #[cold]
-fn on_host<'a>(
+fn on_host(
     call: &impl Form,
     name: &str,
-    elements: Elements<'a>,
+    elements: Elements<'_>,
     blocks: usize,
     datatype: &Datatype,
-) -> Result<Elements<'a>> {
+) -> Result<*mut u8> {
     let kind = datatype.check_buffer(name, elements.address.cast_const().cast(), elements.count)?;
     match kind.is_device() {
-        false => Ok(elements),
+        false => Ok(elements.address),
         true => mirrored(call, name, elements, blocks),
     }
 }
 
 /// What stands for blocks in memory of a device: of what the standard calls `sendbuf` nothing is written.
-fn mirrored<'a>(call: &impl Form, name: &str, elements: Elements<'a>, blocks: usize) -> Result<Elements<'a>> {
+fn mirrored(call: &impl Form, name: &str, elements: Elements<'_>, blocks: usize) -> Result<*mut u8> {
     let does = if name == "sendbuf" { Use::Reads } else { Use::Writes };
     let all = elements.count.saturating_mul(blocks as i64);
-    let address = call.mirror(elements.address, all, elements.datatype, does)?;
-    Ok(Elements { address, ..elements })
+    call.mirror(elements.address, all, elements.datatype, does)
 }
 
 /// A buffer of `count` elements, wherever it lies.
+#[inline]
 fn check<'a>(name: &str, buffer: *const c_void, count: i64, datatype: &'a Datatype) -> Result<Elements<'a>> {
     if count < 0 {
         return Err(fail!(Count, "count={count} of {name} is negative"));
@@ -185,7 +186,11 @@ pub(super) fn used_blocks<'a>(
         true => all.at(displacements.get(rank), counts.get(rank)),
         false => all.at(0, 0),
     };
-    let on_host = |rank| on_host(call, name, block(rank), 1, datatype);
+    let on_host = |rank| {
+        let block = block(rank);
+        let address = on_host(call, name, block, 1, datatype)?;
+        Ok(Elements { address, ..block })
+    };
     let mirrored = match isthmus_mem::is_watched() {
         false => None,
         true => Some((0..counts.len()).map(on_host).collect::<Result<_>>()?),
