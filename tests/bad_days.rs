@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use isthmus_tests::{
     ControlGroup, Finished, Run, Running, abstract_sockets, children, command, compile, compile_in, full, job_socket,
     named, prefix, scratch, signal, test, within,
@@ -46,6 +46,7 @@ fn main() -> ExitCode {
         test!(memory_is_refused_in_each_layer, may_limit_memory),
         test!(a_quota_below_the_number_of_cpus, may_limit_cpus),
         test!(an_affinity_mask_of_one_cpu),
+        test!(ranks_take_turns_on_cpus_and_none_is_bound),
         test!(other_users_change_speed_only, may_change_user),
         test!(pipes_that_are_limited),
         test!(a_kernel_that_copies_what_is_spliced),
@@ -590,6 +591,23 @@ fn an_affinity_mask_of_one_cpu() -> Result<()> {
         .words("shared")
         .succeed()
         .map(drop)
+}
+
+/// Ranks that outnumber the CPUs begin by turns on each, and may use all of them.
+fn ranks_take_turns_on_cpus_and_none_is_bound() -> Result<()> {
+    /// The kernel may move a rank before it looks where it is.
+    const LAUNCHES: u32 = 20;
+    let turns = compile("turns")?;
+    for _ in 0..LAUNCHES {
+        let run = Run::mpiexec("-n").arg((2 * cpus()).to_string());
+        let finished = run.arg(&turns).words("looks").finish()?;
+        match finished.code {
+            Some(0) => return Ok(()),
+            Some(3) => {}
+            _ => bail!("{}", finished.err),
+        }
+    }
+    bail!("in none of {LAUNCHES} launches all ranks began on the CPUs whose turn it was")
 }
 
 /// Ranks of different users without capabilities may not read one another's memory. Only root can try that.
