@@ -14,7 +14,7 @@ use isthmus_io::worker;
 
 use super::datarep::Back;
 use super::seen::Seen;
-use super::{File, locked};
+use super::{File, locked, mode};
 use crate::check;
 use crate::completion::{Completing, Completion};
 use crate::error::{Error, Result};
@@ -82,7 +82,7 @@ impl Access {
     }
 
     /// With all members; what is wrong with it here, or `Err` of what is wrong before that. `blocks`: the caller waits for it, so that this process may
-    /// make its part at once.
+    /// make its part at once (decision 222).
     pub fn together(
         access: Result<Self>,
         file: &Arc<File>,
@@ -132,7 +132,9 @@ impl Access {
                 memory: &memory,
                 position,
                 locked: file.locks(),
-                may_begin: blocks,
+                // Programs count on it that a collective read sees what another rank has written before its call, though the standard promises that
+                // after a synchronisation only.
+                may_begin: blocks && (writes || file.is(mode::RDONLY)),
                 refused,
             };
             let done = match writes {
