@@ -303,20 +303,43 @@ pub fn file_close(fh: &mut Handle<File>) -> Result<()> {
     let file = fh.resolve("fh")?;
     // The file stays open on all members if one cannot close it. Where a member has died nobody waits for it.
     let idle = file.check_not_split("MPI_File_close");
-    liveness::forgive(file.together("file_close", idle, "", 0))?;
-    let freed = file.shared.free();
-    let left = match file.is(mode::DELETE_ON_CLOSE) {
-        true if file.comm.rank() == 0 => {
-            std::fs::remove_file(&file.place).map_err(|error| Failure::new("unlink", &error))
-        }
+    let is_deleted = file.is(mode::DELETE_ON_CLOSE);
+    let flushed = match is_deleted {
         true => Ok(()),
-        false => whole("close", || file.backend.flush()),
+        false => whole("close", || file.backend.flush()).map_err(|failure| file.failed(failure)),
     };
-    let left = left.map_err(|failure| file.failed(failure));
-    let met = liveness::forgive(file.agree(left.clone()));
+    let mut met = meet_to_close(file, idle, flushed)?;
+    let freed = file.shared.free();
+    if is_deleted {
+        let left = match file.comm.rank() {
+            0 => std::fs::remove_file(&file.place).map_err(|error| Failure::new("unlink", &error)),
+            _ => Ok(()),
+        };
+        let left = left.map_err(|failure| file.failed(failure));
+        met = liveness::forgive(file.agree(left.clone())).and(left);
+    }
     let apart = liveness::forgive(file.check_overlaps());
     drop(std::mem::replace(fh, Handle::NULL).remove("fh")?);
-    met.and(left).and(liveness::forgive(freed)).and(apart)
+    met.and(liveness::forgive(freed)).and(apart)
+}
+
+/// All come to close the file, and tell whether they can, and what the file system has told them. Blocks until all have called. Within: the error of
+/// the first rank that was told of one.
+fn meet_to_close(file: &File, idle: Result<()>, flushed: Result<()>) -> Result<Result<()>> {
+    let meet = || {
+        file.same("file_close")?;
+        let exchange = file.messages();
+        let (refused, left) = (idle.err(), flushed.clone().err());
+        let said = operation::drive(exchange.gather([told(refused.as_ref(), None), told(left.as_ref(), None)]))??;
+        let me = exchange.rank();
+        verdict(me, &file.path, said.iter().map(|[word, _]| *word), refused)?;
+        Ok(verdict(me, &file.path, said.iter().map(|[_, word]| *word), left))
+    };
+    match meet() {
+        // Where a member has died the others close the file for themselves.
+        Err(error) if error.is_failure() => Ok(flushed),
+        met => met,
+    }
 }
 
 /// `MPI_File_delete`: of this name. Not collective.
