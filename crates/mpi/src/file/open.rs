@@ -1,6 +1,7 @@
 //! Opening files, and closing them (MPI-5.0 §14.2).
 
 use std::ffi::{CStr, OsStr};
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -78,6 +79,21 @@ fn faults() -> Option<Plan> {
             }
         }
     })
+}
+
+/// No file of hints is read further than this.
+const LONGEST_HINTS: u64 = 64 << 10;
+
+/// Hints of the file that `ROMIO_HINTS` names, as users of ROMIO know it: they come before the program's. A file that cannot be read has none.
+fn take_named_hints(hints: &mut Hints) {
+    let Some(place) = std::env::var_os("ROMIO_HINTS") else {
+        return;
+    };
+    let mut text = String::new();
+    let read = std::fs::File::open(place).and_then(|file| file.take(LONGEST_HINTS).read_to_string(&mut text));
+    if read.is_ok() {
+        hints.set_all(&text);
+    }
 }
 
 /// Open it, as this rank sees it.
@@ -179,6 +195,7 @@ pub fn file_open(comm: &Comm, filename: &CStr, amode: i32, info: Option<&Info>) 
     for (key, value) in info.map(Info::pairs).unwrap_or_default() {
         hints.set(&String::from_utf8_lossy(&key), &String::from_utf8_lossy(&value));
     }
+    take_named_hints(&mut hints);
     let path = path_of(filename);
     // Without a current directory the name is as good as the program's.
     let place = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
