@@ -340,8 +340,8 @@ pub fn file_close(fh: &mut Handle<File>) -> Result<()> {
     met.and(liveness::forgive(freed)).and(apart)
 }
 
-/// All come to close the file, and tell whether they can, and what the file system has told them. Blocks until all have called. Within: the error of
-/// the first rank that was told of one.
+/// All come to close the file, and tell whether they can, and what the file system has told them (decision 225). Blocks until all have called.
+/// Within: the error of the first rank that was told of one.
 fn meet_to_close(file: &File, idle: Result<()>, flushed: Result<()>) -> Result<Result<()>> {
     let meet = || {
         file.same("file_close")?;
