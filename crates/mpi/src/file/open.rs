@@ -343,7 +343,7 @@ pub fn file_close(fh: &mut Handle<File>) -> Result<()> {
 /// All come to close the file, and tell whether they can, and what the file system has told them (decision 225). Blocks until all have called.
 /// Within: the error of the first rank that was told of one.
 fn meet_to_close(file: &File, idle: Result<()>, flushed: Result<()>) -> Result<Result<()>> {
-    let meet = || {
+    let meet = || -> Result<Result<()>> {
         file.same("file_close")?;
         let exchange = file.messages();
         let (refused, left) = (idle.err(), flushed.clone().err());
