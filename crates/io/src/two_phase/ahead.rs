@@ -1,5 +1,5 @@
-//! Parts of a collective access that a rank makes before it talks with the others: those that are its own to make, whatever the others do. How it went
-//! is told with everything else, so that the exchange at the start is that of the end, too (decision 222).
+//! Parts of a collective access that a rank makes before it talks with the others. The outcome is told with everything else, so that the exchange at
+//! the start is that of the end, too (decision 222).
 //!
 //! A rank makes its part so if it may not go through others (hints, locks), or if its bytes lie in a row in the file, or in pieces that each rank of a
 //! node accesses by itself anyway (decision 182). Other ranks of the same call may have to go through aggregators: they do so for the parts that are left.

@@ -182,8 +182,7 @@ fn every_rank_writes_and_reads_its_own() {
 
 #[test]
 fn a_rank_whose_part_needs_nobody_makes_it_first() {
-    // Ranks have 90 bytes in a row, 90 bytes in pieces of 3, or nothing. Who may begin, and how often they then talk: at the start of an access in
-    // which all could, and else at the end, too, at least.
+    // Ranks have 90 bytes in a row, 90 bytes in pieces of 3, or nothing, and may begin or not. If all could make their parts they talk once.
     for (kinds, may_begin, once) in [
         ("rrr", "yyy", true),
         ("r-r", "yyy", true),

@@ -1,8 +1,7 @@
 //! The shared file pointer (MPI-5.0 §14.4.4): words in the job's memory if all who have the file open are on one node, else a window of rank 0's.
 //!
-//! There are two words, of which one is the pointer. A new view puts it to the start without a meeting of its own: rank 0 clears the other word before
-//! it tells the others that it has come, and all take to that word once all have come. Nobody uses the other word any more then: it was the pointer
-//! before the last view, for which all had come, too (decision 225).
+//! There are two words, of which one is the pointer. `MPI_File_set_view` puts it to the start in the exchange that it has anyway: rank 0 clears the
+//! other word before that, and all ranks use that word afterwards. The last view has put it out of use on all ranks (decision 225).
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
