@@ -2,6 +2,7 @@
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::ops::Range;
+use std::time::{Duration, Instant};
 
 use crate::failure::{Failure, Result};
 use crate::layout::Layout;
@@ -164,8 +165,8 @@ pub struct Lock<'a> {
     range: Range<u64>,
 }
 
-/// As long as this, in milliseconds, a lock is waited for before it is looked at more closely.
-const LOCK_TIMEOUT: u64 = 30_000;
+/// As long as this a lock is waited for before it is looked at more closely.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The call that fails if a process holds a lock for too long.
 pub const LOCKED: &str =
@@ -181,24 +182,21 @@ impl<'a> Lock<'a> {
         Self::take_after(file, range, exclusive, LOCK_TIMEOUT)
     }
 
-    fn take_after(file: &'a dyn Backend, range: Range<u64>, exclusive: bool, timeout: u64) -> Result<Self> {
-        let (mut waited, mut pause) = (0, 0);
+    fn take_after(file: &'a dyn Backend, range: Range<u64>, exclusive: bool, timeout: Duration) -> Result<Self> {
+        let (mut since, mut pause) = (None, 0);
         loop {
             match file.try_lock(range.clone(), exclusive) {
                 Ok(()) => return Ok(Self { file, range }),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    if waited >= timeout {
-                        waited = 0;
+                    if since.get_or_insert_with(Instant::now).elapsed() >= timeout {
+                        since = None;
                         look_closer(file, &range, exclusive)?;
                     }
                     // Most are held for microseconds.
                     match pause {
                         0..64 => std::thread::yield_now(),
-                        _ => {
-                            std::thread::sleep(std::time::Duration::from_millis(1));
-                            waited += 1;
-                        }
+                        _ => std::thread::sleep(Duration::from_millis(1)),
                     }
                     pause += 1;
                 }
@@ -242,7 +240,6 @@ impl Drop for Lock<'_> {
 mod tests {
     use std::fs::OpenOptions;
     use std::os::fd::AsRawFd;
-    use std::time::Duration;
 
     use super::*;
     use crate::posix::{Create, How, Posix};
@@ -264,7 +261,7 @@ mod tests {
         let held = Lock::take(&one, 0..10, true).expect("free");
         assert_eq!(other.holder(0..10, true).expect("asked"), Holder::OpenFile);
         std::thread::scope(|scope| {
-            let waits = scope.spawn(|| Lock::take_after(&other, 5..6, true, 1).map(drop));
+            let waits = scope.spawn(|| Lock::take_after(&other, 5..6, true, Duration::from_millis(1)).map(drop));
             std::thread::sleep(Duration::from_millis(20));
             drop(held);
             assert_eq!(waits.join().expect("no panic"), Ok(()));
@@ -278,7 +275,9 @@ mod tests {
         assert_eq!(done, 0);
         let process = Holder::Process(std::process::id().cast_signed());
         assert_eq!(other.holder(0..10, true).expect("asked"), process);
-        let refused = Lock::take_after(&other, 0..10, true, 1).map(drop).expect_err("locked");
+        let refused = Lock::take_after(&other, 0..10, true, Duration::from_millis(1))
+            .map(drop)
+            .expect_err("locked");
         assert_eq!((refused.call, refused.errno), (LOCKED, libc::EAGAIN));
         std::fs::remove_file(path).expect("made above");
     }

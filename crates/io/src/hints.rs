@@ -147,6 +147,22 @@ impl Hints {
         }
     }
 
+    /// Take over those of a text, as users of ROMIO keep them in files: a line each, of a key and a value. The first of a key counts; lines of another
+    /// kind, and those that begin with `#`, are skipped.
+    pub fn set_all(&mut self, text: &str) {
+        let mut seen = Vec::new();
+        for line in text.lines() {
+            let mut words = line.split_whitespace();
+            let (Some(key), Some(value), None) = (words.next(), words.next(), words.next()) else {
+                continue;
+            };
+            if !key.starts_with('#') && !seen.contains(&key) {
+                seen.push(key);
+                self.set(key, value);
+            }
+        }
+    }
+
     fn keep(&mut self, key: &str, value: &str) {
         self.kept.retain(|(name, _)| name != key);
         self.kept.push((key.to_owned(), value.to_owned()));
@@ -182,6 +198,18 @@ impl Hints {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_has_a_hint_in_each_line() {
+        let mut hints = Hints::default();
+        hints.set_all("# cb_nodes 7\nromio_cb_read enable\n\nind_rd_buffer_size 49\n two words too\n\tind_rd_buffer_size 60\ncb_nodes\n");
+        let expected = Hints {
+            cb_read: Choice::Enable,
+            read_buffer: 49,
+            ..Hints::default()
+        };
+        assert_eq!(hints, expected);
+    }
 
     #[test]
     fn what_makes_no_sense_changes_nothing() {

@@ -6,8 +6,11 @@
 //! file do not interleave, each accesses its own.
 //!
 //! What ranks agree on: everyone's range, the file's size (the greatest that a rank sees: what a rank has written before it called is there), rank 0's hints, and whether anybody has met an error, before and after.
-//! So all go through the same rounds, and return the same class of error.
+//! So all go through the same rounds, and return the same class of error. A rank whose part needs nobody else makes it first, and tells how that went
+//! (`ahead.rs`): where all do so they talk once.
 
+mod agreement;
+mod ahead;
 pub(crate) mod pieces;
 
 use isthmus_datatype::error::Error;
@@ -21,6 +24,7 @@ use crate::layout::Layout;
 use crate::memory::Memory;
 use crate::rooms;
 use crate::view::View;
+pub use agreement::{agree, error_of, told, verdict};
 use pieces::{Cursor, Series, encode};
 
 /// A message that a rank sends in a step that all make.
@@ -70,57 +74,14 @@ pub struct Part<'a> {
     pub position: u64,
     /// Is the file locked as long as an access takes? Then each rank makes its own.
     pub locked: bool,
+    /// May this rank make its part before the others have come?
+    pub may_begin: bool,
     /// The error that was found before the access could begin.
     pub refused: Option<Error>,
 }
 
-/// An error in a word that others understand; 0: none.
-pub fn told(error: Option<&Error>, failure: Option<Failure>) -> u64 {
-    match (error, failure) {
-        (Some(error), _) => u64::from(error.code().cast_unsigned()),
-        (None, Some(failure)) => {
-            u64::from((failure.class() as i32).cast_unsigned()) | u64::from(failure.errno.cast_unsigned()) << 32
-        }
-        (None, None) => 0,
-    }
-}
-
-/// The error of a call in which rank `rank` has told of what was wrong with it.
-#[cold]
-pub fn error_of(path: &str, rank: usize, word: u64) -> Error {
-    let (code, errno) = ((word as u32).cast_signed(), (word >> 32) as u32);
-    let why = match errno {
-        0 => "the call failed there".to_owned(),
-        errno => std::io::Error::from_raw_os_error(errno.cast_signed()).to_string(),
-    };
-    Error::from_code(code, format!("{path}: rank {rank} could not do its part: {why}"))
-}
-
-/// End a call that all make with what went wrong here or, if nothing did, elsewhere: the first rank's error, for all.
-pub async fn agree(exchange: &impl Exchange, path: &str, result: Result<()>) -> Result<()> {
-    let error = result.err();
-    if error.as_ref().is_some_and(Error::is_failure) {
-        // A rank that has lost a member does not meet the others again.
-        return error.map_or(Ok(()), Err);
-    }
-    let all = exchange.gather([told(error.as_ref(), None)]).await?;
-    verdict(exchange.rank(), path, all.iter().map(|[word]| *word), error)
-}
-
-/// The error of a call in which members told these words, by rank: the first that is one, for all. `own` is that of the calling rank `me`, in
-/// its own words.
-pub fn verdict(me: usize, path: &str, mut words: impl Iterator<Item = u64>, own: Option<Error>) -> Result<()> {
-    let Some((rank, word)) = (0..).zip(words.by_ref()).find(|(_, word)| *word != 0) else {
-        return own.map_or(Ok(()), Err);
-    };
-    let error = error_of(path, rank, word);
-    Err(own
-        .filter(|own| rank == me || own.code() == error.code())
-        .unwrap_or(error))
-}
-
 /// What ranks say of themselves before an access: where it begins and ends, what is wrong, the size of the file, hints, and how much it moves.
-type Said = [u64; 11];
+type Said = [u64; 12];
 
 const FIRST: usize = 0;
 const END: usize = 1;
@@ -136,6 +97,8 @@ const PIECE: usize = 8;
 const BYTES: usize = 9;
 /// Ranks of a node that may write and read for others.
 const EACH_NODE: usize = 10;
+/// Has this rank nothing left to do for itself?
+const DONE: usize = 11;
 
 /// Pieces of so many bytes are read by each rank itself, on one node: a call of the system costs less than to get them from another rank.
 pub const LONG_READ: u64 = 2 << 10;
@@ -187,6 +150,15 @@ pub fn aggregators(exchange: &impl Exchange, hints: &Hints, layout: Layout) -> u
     }
 }
 
+/// Pieces of so many bytes and more are each rank's own to access, on one node.
+fn long(writes: bool) -> u64 {
+    if writes { LONG_WRITE } else { LONG_READ }
+}
+
+fn is_on_one_node(exchange: &impl Exchange) -> bool {
+    (0..exchange.size()).all(|rank| exchange.node_of(rank) == exchange.node_of(0))
+}
+
 /// The longest part between borders.
 fn longest(borders: &[u64]) -> u64 {
     borders.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0)
@@ -199,6 +171,8 @@ fn file_end(said: &[Said]) -> u64 {
 
 /// How an access is made, as all ranks know it.
 enum Strategy {
+    /// It is: each rank has made its own.
+    Made,
     /// By each rank itself. Shall its reads take what lies between pieces?
     Own(Choice),
     /// Through aggregators.
@@ -208,6 +182,9 @@ enum Strategy {
 impl Strategy {
     /// The cheapest one, from the words of all ranks.
     fn of(exchange: &impl Exchange, said: &[Said], writes: bool) -> Self {
+        if said.iter().all(|part| part[DONE] != 0) {
+            return Self::Made;
+        }
         let mode = said[0][MODE];
         let ranges = || said.iter().filter(|part| part[FIRST] < part[END]);
         let mut end = 0;
@@ -220,9 +197,8 @@ impl Strategy {
         if mode == Choice::Disable as u64 || end == 0 || (is_automatic && !interleaves) {
             return Self::Own(Choice::Automatic);
         }
-        if is_automatic && (0..exchange.size()).all(|rank| exchange.node_of(rank) == exchange.node_of(0)) {
-            let long = if writes { LONG_WRITE } else { LONG_READ };
-            if ranges().all(|part| part[PIECE] >= long) {
+        if is_automatic && is_on_one_node(exchange) {
+            if ranges().all(|part| part[PIECE] >= long(writes)) {
                 // Gaps are read by the ranks that they belong to.
                 return Self::Own(Choice::Disable);
             }
@@ -282,6 +258,14 @@ impl Plan {
     }
 }
 
+/// An access that all have agreed on.
+struct Begun {
+    strategy: Strategy,
+    said: Vec<Said>,
+    /// How many bytes this rank has moved before, if its part is over.
+    done: Option<u64>,
+}
+
 /// What a rank wants of an access once all is agreed on: positions from..to of its view.
 struct Own {
     from: u64,
@@ -314,24 +298,31 @@ impl Part<'_> {
         }
     }
 
-    /// Agree with the others; how the access is made.
-    async fn begin(&mut self, exchange: &impl Exchange, writes: bool) -> Result<(Strategy, Vec<Said>)> {
-        let choice = if writes {
-            self.hints.cb_write
-        } else {
-            self.hints.cb_read
-        };
+    /// Agree with the others, after what this rank can do by itself is done; how the access is made.
+    async fn begin(&mut self, exchange: &impl Exchange, writes: bool) -> Result<Begun> {
         let bytes = self.memory.bytes();
         if self.refused.is_none() && bytes > 0 && self.view.is_empty() {
             self.refused = Some(crate::fail!(Arg, "{}: there is no data in the view", self.path));
         }
-        let (size, layout) = (size(self.file), self.file.layout());
-        let choice = if self.locked || !self.view.is_apart() {
-            Choice::Disable
-        } else {
-            choice
+        let choice = self.choice(writes);
+        let mut failure = None;
+        let done = match self.ahead(exchange, choice, writes) {
+            Some(Ok(done)) => Some(done),
+            Some(Err(error)) => {
+                failure = Some(error);
+                Some(0)
+            }
+            None => None,
         };
-        let is_some = self.refused.is_none() && bytes > 0;
+        let layout = self.file.layout();
+        let mut end = 0;
+        if done.is_none() {
+            match size(self.file) {
+                Ok(size) => end = size,
+                Err(error) => failure = Some(error),
+            }
+        }
+        let is_some = self.refused.is_none() && bytes > 0 && done.is_none();
         let span = match is_some {
             true => self.view.span(self.position, self.position + bytes),
             false => 0..0,
@@ -339,8 +330,8 @@ impl Part<'_> {
         let own = [
             span.start,
             span.end,
-            told(self.refused.as_ref(), size.err()),
-            size.unwrap_or(0),
+            told(self.refused.as_ref(), failure),
+            end,
             choice as u64,
             self.hints.cb_nodes.or(layout.stripes).unwrap_or(0),
             self.hints.cb_buffer,
@@ -352,12 +343,13 @@ impl Part<'_> {
             },
             if is_some { bytes } else { 0 },
             self.hints.cb_each_node.unwrap_or(u64::MAX),
+            u64::from(done.is_some()),
         ];
         let mut said = exchange.gather(own).await?;
         let own = self
             .refused
             .take()
-            .or_else(|| size.err().map(|failure| failure.of(self.path)));
+            .or_else(|| failure.map(|failure| failure.of(self.path)));
         verdict(exchange.rank(), self.path, said.iter().map(|part| part[WRONG]), own)?;
         // One that cannot go through others is enough.
         if said.iter().any(|part| part[MODE] == Choice::Disable as u64) {
@@ -370,7 +362,11 @@ impl Part<'_> {
                 range[END] = range[END].min(end.max(range[FIRST]));
             }
         }
-        Ok((Strategy::of(exchange, &said, writes), said))
+        Ok(Begun {
+            strategy: Strategy::of(exchange, &said, writes),
+            said,
+            done,
+        })
     }
 
     /// Write these runs of the file, out of a buffer that begins at an offset of it.
@@ -507,19 +503,24 @@ fn covered(pieces: &[Series]) -> Vec<(u64, u64)> {
 
 /// Write every rank's memory. All members call; blocks in the device only.
 pub async fn write(exchange: &impl Exchange, mut part: Part<'_>) -> Result<u64> {
-    let (strategy, said) = part.begin(exchange, true).await?;
+    let Begun { strategy, said, done } = part.begin(exchange, true).await?;
     let bytes = part.memory.bytes();
     let plan = match strategy {
+        Strategy::Made => return Ok(bytes),
         Strategy::Through(plan) => plan,
         Strategy::Own(gaps) => {
-            let done = part.access(gaps).write(part.memory, part.position);
-            part.end(exchange, done.err()).await?;
+            let result = match done {
+                Some(_) => Ok(()),
+                None => part.access(gaps).write(part.memory, part.position),
+            };
+            part.end(exchange, result.err()).await?;
             return Ok(bytes);
         }
     };
+    let left = if done.is_some() { 0 } else { bytes };
     let own = Own {
         from: part.position,
-        to: part.position + bytes,
+        to: part.position + left,
     };
     let mut wanted = Wanted::gather(exchange, &plan, &part, &own, &said).await?;
     let me = plan.aggregators.iter().position(|rank| *rank == exchange.rank());
@@ -646,20 +647,24 @@ fn packed(memory: &Memory, from: u64, to: u64) -> Vec<u8> {
 
 /// Read to every rank's memory: how many bytes there are for this one before the end of the file. All members call; blocks in the device only.
 pub async fn read(exchange: &impl Exchange, mut part: Part<'_>) -> Result<u64> {
-    let (strategy, said) = part.begin(exchange, false).await?;
-    let bytes = part.memory.bytes();
+    let Begun { strategy, said, done } = part.begin(exchange, false).await?;
     let plan = match strategy {
+        Strategy::Made => return Ok(done.unwrap_or(0)),
         Strategy::Through(plan) => plan,
         Strategy::Own(gaps) => {
-            let done = part.access(gaps).read(part.memory, part.position);
-            part.end(exchange, done.err()).await?;
-            return Ok(done.unwrap_or(0));
+            let result = match done {
+                Some(bytes) => Ok(bytes),
+                None => part.access(gaps).read(part.memory, part.position),
+            };
+            part.end(exchange, result.err()).await?;
+            return Ok(result.unwrap_or(0));
         }
     };
     let end = file_end(&said);
+    let left = if done.is_some() { 0 } else { part.memory.bytes() };
     let own = Own {
         from: part.position,
-        to: part.view.position_at(end).clamp(part.position, part.position + bytes),
+        to: part.view.position_at(end).clamp(part.position, part.position + left),
     };
     let mut wanted = Wanted::gather(exchange, &plan, &part, &own, &said).await?;
     let me = plan.aggregators.iter().position(|rank| *rank == exchange.rank());
@@ -751,7 +756,7 @@ pub async fn read(exchange: &impl Exchange, mut part: Part<'_>) -> Result<u64> {
     }
     rooms::give(buffer);
     part.end(exchange, failure).await?;
-    Ok(own.to - own.from)
+    Ok(done.unwrap_or(own.to - own.from))
 }
 
 #[cfg(test)]

@@ -161,6 +161,7 @@ fn every_rank_writes_and_reads_its_own() {
                 memory,
                 position: 2,
                 locked: false,
+                may_begin: false,
                 refused: None,
             };
             let memory = Memory::owned(data.clone());
@@ -180,6 +181,112 @@ fn every_rank_writes_and_reads_its_own() {
 }
 
 #[test]
+fn a_rank_whose_part_needs_nobody_makes_it_first() {
+    // Ranks have 90 bytes in a row, 90 bytes in pieces of 3, or nothing, and may begin or not. If all could make their parts they talk once.
+    for (kinds, may_begin, once) in [
+        ("rrr", "yyy", true),
+        ("r-r", "yyy", true),
+        ("---", "yyy", true),
+        ("rrr", "yyn", false),
+        ("rpp", "yyy", false),
+        ("ppr-p", "yyyyy", false),
+        ("ppr-p", "nynyn", false),
+    ] {
+        let file = file();
+        let size = kinds.len();
+        let meet = Barrier::new(size);
+        let hints = Hints {
+            cb_buffer: 16,
+            ..Hints::default()
+        };
+        each_rank(size, |exchange| {
+            let rank = exchange.rank;
+            let kind = kinds.as_bytes()[rank];
+            let mut view = view(rank, size, 3, 0);
+            if kind == b'r' {
+                view = View::contiguous(1000 + 90 * rank as u64, 1);
+            }
+            let bytes = if kind == b'-' { 0 } else { 90 };
+            let data: Vec<u8> = (0..bytes).map(|at| (rank * 41 + at + 1) as u8).collect();
+            let exchange = Counted {
+                exchange,
+                talks: AtomicU64::new(0),
+            };
+            let part = |memory| Part {
+                file: &file,
+                path: "file",
+                view: &view,
+                hints: &hints,
+                memory,
+                position: 0,
+                locked: false,
+                may_begin: may_begin.as_bytes()[rank] == b'y',
+                refused: None,
+            };
+            let memory = Memory::owned(data.clone());
+            assert_eq!(now(write(&exchange, part(&memory))), Ok(bytes as u64));
+            assert_eq!(exchange.talks.load(Ordering::Relaxed) == 1, once, "{kinds} {may_begin}");
+            meet.wait();
+            let memory = Memory::owned(vec![0; bytes]);
+            assert_eq!(now(read(&exchange, part(&memory))), Ok(bytes as u64));
+            assert_eq!(memory.into_owned(), data, "{kinds} {may_begin}: rank {rank}");
+        });
+    }
+}
+
+#[test]
+fn an_error_of_a_part_that_was_made_first_is_one_of_all() {
+    let file = Fault::new(file(), Faults::parse("enospc=1").expect("good"));
+    let hints = Hints::default();
+    each_rank(3, |exchange| {
+        let view = View::contiguous(64 * exchange.rank as u64, 1);
+        let memory = Memory::owned(vec![1; 64]);
+        let part = Part {
+            file: &file,
+            path: "the file",
+            view: &view,
+            hints: &hints,
+            memory: &memory,
+            position: 0,
+            locked: false,
+            may_begin: true,
+            refused: None,
+        };
+        let error = now(write(&exchange, part)).expect_err("full");
+        assert_eq!(error.code(), Class::NoSpace as i32);
+    });
+}
+
+/// An exchange, and how often its members have gathered words.
+struct Counted {
+    exchange: Threads,
+    talks: AtomicU64,
+}
+
+impl Exchange for Counted {
+    fn rank(&self) -> usize {
+        self.exchange.rank()
+    }
+
+    fn size(&self) -> usize {
+        self.exchange.size()
+    }
+
+    fn node_of(&self, rank: usize) -> u32 {
+        self.exchange.node_of(rank)
+    }
+
+    async fn gather<const N: usize>(&self, own: [u64; N]) -> Result<Vec<[u64; N]>> {
+        self.talks.fetch_add(1, Ordering::Relaxed);
+        self.exchange.gather(own).await
+    }
+
+    async fn pass(&self, sends: &[Outgoing<'_>], receives: &mut [Incoming<'_>]) -> Result<()> {
+        self.exchange.pass(sends, receives).await
+    }
+}
+
+#[test]
 fn on_one_node_long_pieces_and_dense_reads_are_each_ranks_own() {
     let strategy = |nodes, ranks, piece: u64, writes| {
         let members = group(ranks).into_iter().map(|member| Threads { nodes, ..member });
@@ -187,7 +294,7 @@ fn on_one_node_long_pieces_and_dense_reads_are_each_ranks_own() {
         let step = ranks as u64 * piece;
         let said: Vec<Said> = (0..ranks as u64)
             .map(|rank| {
-                let mut said = [0; 11];
+                let mut said = [0; 12];
                 said[EACH_NODE] = u64::MAX;
                 said[FIRST] = rank * piece;
                 said[END] = rank * piece + 99 * step + piece;
@@ -198,7 +305,7 @@ fn on_one_node_long_pieces_and_dense_reads_are_each_ranks_own() {
             .collect();
         match Strategy::of(&members[0], &said, writes) {
             Strategy::Own(gaps) => Some(gaps),
-            Strategy::Through(_) => None,
+            Strategy::Through(_) | Strategy::Made => None,
         }
     };
     assert_eq!(strategy(1, 4, LONG_READ, false), Some(Choice::Disable));
@@ -249,6 +356,7 @@ fn an_error_of_one_is_an_error_of_all() {
                 memory: &memory,
                 position: 0,
                 locked: false,
+                may_begin: false,
                 refused,
             };
             let error = now(write(&exchange, part(None))).expect_err("full");
@@ -358,6 +466,7 @@ fn a_read_ends_where_the_rank_that_came_last_sees_the_end() {
             memory: &memory,
             position: 0,
             locked: false,
+            may_begin: false,
             refused: None,
         };
         assert_eq!(now(read(&exchange, part)), Ok(16));
@@ -394,6 +503,7 @@ fn bytes_far_apart_do_not_take_a_round_for_each_window_between() {
             memory: &memory,
             position: 0,
             locked: false,
+            may_begin: false,
             refused: None,
         };
         assert_eq!(now(write(&exchange, part)), Ok(2));
@@ -430,6 +540,7 @@ fn aggregators_take_the_lock_where_ranks_write_back_what_lies_between() {
                 memory: &memory,
                 position: 0,
                 locked: false,
+                may_begin: false,
                 refused: None,
             };
             assert_eq!(now(write(&exchange, part)), Ok(16));
@@ -467,6 +578,7 @@ fn stripes_of_a_file_are_the_parts_of_aggregators() {
             memory: &memory,
             position: 0,
             locked: false,
+            may_begin: false,
             refused: None,
         };
         assert_eq!(now(write(&exchange, part)).map_err(|error| error.code()), Ok(100_000));

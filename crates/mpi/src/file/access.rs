@@ -308,7 +308,7 @@ impl File {
     ) -> Result<Status> {
         // SAFETY: the caller's promise.
         let part = unsafe { self.part(call, whence, elements, writes) };
-        let (future, back) = Access::together(part, &self.share()?, writes, call);
+        let (future, back) = Access::together(part, &self.share()?, writes, call, true);
         self.agree_on_conversion(writes, back.finish(drive(future)?))
     }
 

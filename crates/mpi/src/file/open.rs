@@ -1,6 +1,7 @@
 //! Opening files, and closing them (MPI-5.0 §14.2).
 
 use std::ffi::{CStr, OsStr};
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -78,6 +79,21 @@ fn faults() -> Option<Plan> {
             }
         }
     })
+}
+
+/// No file of hints is read further than this.
+const LONGEST_HINTS: u64 = 64 << 10;
+
+/// Hints of the file that `ROMIO_HINTS` names, as users of ROMIO know it: they come before the program's. A file that cannot be read has none.
+fn take_named_hints(hints: &mut Hints) {
+    let Some(place) = std::env::var_os("ROMIO_HINTS") else {
+        return;
+    };
+    let mut text = String::new();
+    let read = std::fs::File::open(place).and_then(|file| file.take(LONGEST_HINTS).read_to_string(&mut text));
+    if read.is_ok() {
+        hints.set_all(&text);
+    }
 }
 
 /// Open it, as this rank sees it.
@@ -179,6 +195,7 @@ pub fn file_open(comm: &Comm, filename: &CStr, amode: i32, info: Option<&Info>) 
     for (key, value) in info.map(Info::pairs).unwrap_or_default() {
         hints.set(&String::from_utf8_lossy(&key), &String::from_utf8_lossy(&value));
     }
+    take_named_hints(&mut hints);
     let path = path_of(filename);
     // Without a current directory the name is as good as the program's.
     let place = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
@@ -303,20 +320,43 @@ pub fn file_close(fh: &mut Handle<File>) -> Result<()> {
     let file = fh.resolve("fh")?;
     // The file stays open on all members if one cannot close it. Where a member has died nobody waits for it.
     let idle = file.check_not_split("MPI_File_close");
-    liveness::forgive(file.together("file_close", idle, "", 0))?;
-    let freed = file.shared.free();
-    let left = match file.is(mode::DELETE_ON_CLOSE) {
-        true if file.comm.rank() == 0 => {
-            std::fs::remove_file(&file.place).map_err(|error| Failure::new("unlink", &error))
-        }
+    let is_deleted = file.is(mode::DELETE_ON_CLOSE);
+    let flushed = match is_deleted {
         true => Ok(()),
-        false => whole("close", || file.backend.flush()),
+        false => whole("close", || file.backend.flush()).map_err(|failure| file.failed(failure)),
     };
-    let left = left.map_err(|failure| file.failed(failure));
-    let met = liveness::forgive(file.agree(left.clone()));
+    let mut met = meet_to_close(file, idle, flushed)?;
+    let freed = file.shared.free();
+    if is_deleted {
+        let left = match file.comm.rank() {
+            0 => std::fs::remove_file(&file.place).map_err(|error| Failure::new("unlink", &error)),
+            _ => Ok(()),
+        };
+        let left = left.map_err(|failure| file.failed(failure));
+        met = liveness::forgive(file.agree(left.clone())).and(left);
+    }
     let apart = liveness::forgive(file.check_overlaps());
     drop(std::mem::replace(fh, Handle::NULL).remove("fh")?);
-    met.and(left).and(liveness::forgive(freed)).and(apart)
+    met.and(liveness::forgive(freed)).and(apart)
+}
+
+/// All come to close the file, and tell whether they can, and what the file system has told them (decision 225). Blocks until all have called.
+/// Within: the error of the first rank that was told of one.
+fn meet_to_close(file: &File, idle: Result<()>, flushed: Result<()>) -> Result<Result<()>> {
+    let meet = || -> Result<Result<()>> {
+        file.same("file_close")?;
+        let exchange = file.messages();
+        let (refused, left) = (idle.err(), flushed.clone().err());
+        let said = operation::drive(exchange.gather([told(refused.as_ref(), None), told(left.as_ref(), None)]))??;
+        let me = exchange.rank();
+        verdict(me, &file.path, said.iter().map(|[word, _]| *word), refused)?;
+        Ok(verdict(me, &file.path, said.iter().map(|[_, word]| *word), left))
+    };
+    match meet() {
+        // Where a member has died the others close the file for themselves.
+        Err(error) if error.is_failure() => Ok(flushed),
+        met => met,
+    }
 }
 
 /// `MPI_File_delete`: of this name. Not collective.

@@ -14,7 +14,7 @@ use isthmus_io::worker;
 
 use super::datarep::Back;
 use super::seen::Seen;
-use super::{File, locked};
+use super::{File, locked, mode};
 use crate::check;
 use crate::completion::{Completing, Completion};
 use crate::error::{Error, Result};
@@ -81,12 +81,14 @@ impl Access {
         )
     }
 
-    /// With all members; what is wrong with it here, or `Err` of what is wrong before that.
+    /// With all members; what is wrong with it here, or `Err` of what is wrong before that. `blocks`: the caller waits for it, so that this process may
+    /// make its part at once (decision 222).
     pub fn together(
         access: Result<Self>,
         file: &Arc<File>,
         writes: bool,
         call: &'static str,
+        blocks: bool,
     ) -> (impl Future<Output = Ended> + Send + 'static, Back) {
         let phase = file.phase().wrapping_add(1);
         let exchange = file.messages();
@@ -130,6 +132,9 @@ impl Access {
                 memory: &memory,
                 position,
                 locked: file.locks(),
+                // Programs count on it that a collective read sees what another rank has written before its call, though the standard promises that
+                // after a synchronisation only.
+                may_begin: blocks && (writes || file.is(mode::RDONLY)),
                 refused,
             };
             let done = match writes {
@@ -203,7 +208,7 @@ impl Pending {
 
     /// An access of all members, that has not begun.
     pub fn together(access: Result<Access>, file: &Arc<File>, writes: bool, call: &'static str) -> Self {
-        let (future, back) = Access::together(access, file, writes, call);
+        let (future, back) = Access::together(access, file, writes, call, false);
         Self::new(Stage::Together(Box::pin(future), Some(back)), Arc::clone(file))
     }
 

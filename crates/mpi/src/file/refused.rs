@@ -30,7 +30,7 @@ impl File {
             Pending::together(Err(error), &file, writes, call).detach();
             return Ok(());
         }
-        let (future, back) = Access::together(Err(error), &file, writes, call);
+        let (future, back) = Access::together(Err(error), &file, writes, call, true);
         self.agree_on_conversion(writes, back.finish(drive(future)?)).map(drop)
     }
 }

@@ -145,7 +145,11 @@ pub fn file_set_view(
     };
     let seen = see(0);
     let said = seen.as_ref().map_or(0, Seen::of_all);
-    let checked = seen.as_ref().map(drop).map_err(Clone::clone);
+    let prepared = match fh.comm.rank() {
+        0 => fh.shared.prepare(),
+        _ => Ok(()),
+    };
+    let checked = seen.as_ref().map(drop).map_err(Clone::clone).and(prepared);
     fh.together("file_set_view", checked, "the size of etype or datarep", said)?;
     let mut seen = seen?;
     if fh.is(mode::SEQUENTIAL) {
@@ -159,7 +163,8 @@ pub fn file_set_view(
     }
     *locked(&fh.seen) = Arc::new(seen);
     fh.pointer.store(0, Ordering::Relaxed);
-    fh.place_shared(0)
+    fh.shared.turn();
+    Ok(())
 }
 
 /// A handle for the user: its own, if it is predefined.

@@ -1,8 +1,11 @@
-//! The shared file pointer (MPI-5.0 §14.4.4): a word in the job's memory if all who have the file open are on one node, else a window of rank 0's.
+//! The shared file pointer (MPI-5.0 §14.4.4): words in the job's memory if all who have the file open are on one node, else a window of rank 0's.
+//!
+//! There are two words, of which one is the pointer. `MPI_File_set_view` puts it to the start in the exchange that it has anyway: rank 0 clears the
+//! other word before that, and all ranks use that word afterwards. The last view has put it out of use on all ranks (decision 225).
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
 use isthmus_engine::rma;
 
@@ -15,8 +18,10 @@ use crate::handle::Handle;
 use crate::op::Op;
 use crate::win::{Win, fetch_and_op, win_allocate, win_flush, win_free, win_lock_all, win_unlock_all};
 
-/// Bytes that are taken for it.
-const BYTES: u64 = 8;
+/// Bytes of a word.
+const WORD: u64 = 8;
+/// Bytes that are taken for the words.
+const BYTES: u64 = 2 * WORD;
 /// `MPI_INT64_T`.
 const INT64: Handle<Datatype> = Handle::from_raw(0x258);
 /// `MPI_SUM`, `MPI_REPLACE`, `MPI_NO_OP`.
@@ -25,25 +30,32 @@ const REPLACE: Handle<Op> = Handle::from_raw(0x3c);
 const NO_OP: Handle<Op> = Handle::from_raw(0x3d);
 
 /// The pointer, in etypes.
-pub(super) enum Shared {
+pub(super) struct Shared {
+    place: Place,
+    /// Which of the words it is, as all members know.
+    current: AtomicUsize,
+}
+
+enum Place {
     /// In the job's memory; the offset there, for the rank that took it.
-    Here { word: Word, own: Option<u64> },
+    Here { words: Words, own: Option<u64> },
     /// In a window, at rank 0.
     Away(Handle<Win>),
 }
 
-/// A word of the job's memory.
-pub(super) struct Word(NonNull<u8>);
+/// The words, in the job's memory.
+struct Words(NonNull<u8>);
 
-// SAFETY: an atomic in the job's segment, which stays mapped.
-unsafe impl Send for Word {}
+// SAFETY: atomics in the job's segment, which stays mapped.
+unsafe impl Send for Words {}
 // SAFETY: as above.
-unsafe impl Sync for Word {}
+unsafe impl Sync for Words {}
 
-impl Word {
-    fn atomic(&self) -> &AtomicI64 {
-        // SAFETY: eight bytes of the segment, which begin a line.
-        unsafe { AtomicI64::from_ptr(self.0.as_ptr().cast()) }
+impl Words {
+    fn atomic(&self, index: usize) -> &AtomicI64 {
+        debug_assert!(index < 2, "there are two words");
+        // SAFETY: eight bytes of the segment, the first or the second of a line.
+        unsafe { AtomicI64::from_ptr(self.0.as_ptr().cast::<i64>().add(index)) }
     }
 }
 
@@ -58,14 +70,21 @@ pub(super) fn give_back(offset: u64) {
 }
 
 impl Shared {
+    fn of(place: Place) -> Self {
+        Self {
+            place,
+            current: AtomicUsize::new(0),
+        }
+    }
+
     /// The pointer that a member has taken and told of; `own`: it was the calling one.
     pub fn here(offset: u64, own: bool) -> Result<Self> {
         let at = rma::shared_at(offset, BYTES);
         let at = at.ok_or_else(|| fail!(Intern, "a rank's shared file pointer lies outside the job's memory"))?;
-        Ok(Self::Here {
-            word: Word(at),
+        Ok(Self::of(Place::Here {
+            words: Words(at),
             own: own.then_some(offset),
-        })
+        }))
     }
 
     /// One for members on several nodes. Collective.
@@ -74,57 +93,76 @@ impl Shared {
         let (memory, win) = win_allocate(bytes, 1, None, comm)?;
         if comm.rank() == 0 {
             // SAFETY: so many bytes, of which nobody has been told that they mean something.
-            unsafe { memory.cast::<i64>().write(0) };
+            unsafe { memory.cast::<[i64; 2]>().write([0; 2]) };
         }
         win_lock_all(MODE_NOCHECK, win.resolve("win")?)?;
-        Ok(Self::Away(win))
+        Ok(Self::of(Place::Away(win)))
     }
 
     /// Let go of it. All members call, and use it no more.
     pub fn free(&self) -> Result<()> {
-        match self {
-            Self::Here { own, .. } => {
+        match &self.place {
+            Place::Here { own, .. } => {
                 own.map(give_back);
                 Ok(())
             }
-            Self::Away(win) => {
+            Place::Away(win) => {
                 win_unlock_all(win.resolve("win")?)?;
                 win_free(*win)
             }
         }
     }
 
+    fn index(&self) -> usize {
+        self.current.load(Ordering::Relaxed)
+    }
+
     pub fn load(&self) -> Result<i64> {
-        match self {
-            Self::Here { word, .. } => Ok(word.atomic().load(Ordering::Acquire)),
-            Self::Away(win) => operate(*win, NO_OP, 0),
+        match &self.place {
+            Place::Here { words, .. } => Ok(words.atomic(self.index()).load(Ordering::Acquire)),
+            Place::Away(win) => operate(*win, self.index(), NO_OP, 0),
         }
     }
 
     pub fn store(&self, value: i64) -> Result<()> {
-        match self {
-            Self::Here { word, .. } => word.atomic().store(value, Ordering::Release),
-            Self::Away(win) => _ = operate(*win, REPLACE, value)?,
+        self.store_at(self.index(), value)
+    }
+
+    fn store_at(&self, index: usize, value: i64) -> Result<()> {
+        match &self.place {
+            Place::Here { words, .. } => words.atomic(index).store(value, Ordering::Release),
+            Place::Away(win) => _ = operate(*win, index, REPLACE, value)?,
         }
         Ok(())
     }
 
     /// Move it on; where it was.
     pub fn advance(&self, etypes: i64) -> Result<i64> {
-        match self {
-            Self::Here { word, .. } => Ok(word.atomic().fetch_add(etypes, Ordering::AcqRel)),
-            Self::Away(win) => operate(*win, SUM, etypes),
+        match &self.place {
+            Place::Here { words, .. } => Ok(words.atomic(self.index()).fetch_add(etypes, Ordering::AcqRel)),
+            Place::Away(win) => operate(*win, self.index(), SUM, etypes),
         }
+    }
+
+    /// Have the other word at the start. Rank 0 calls, before it comes to where all meet.
+    pub fn prepare(&self) -> Result<()> {
+        self.store_at(1 - self.index(), 0)
+    }
+
+    /// The other word is the pointer from now on. All members call, after they have met.
+    pub fn turn(&self) {
+        self.current.store(1 - self.index(), Ordering::Relaxed);
     }
 }
 
-fn operate(win: Handle<Win>, op: Handle<Op>, value: i64) -> Result<i64> {
+fn operate(win: Handle<Win>, index: usize, op: Handle<Op>, value: i64) -> Result<i64> {
     let (win, int, op) = (win.resolve("win")?, INT64.resolve("datatype")?, op.resolve("op")?);
+    let place = index as i64 * WORD as i64;
     let mut before = 0_i64;
     let (origin, result): (*const i64, *mut i64) = (&raw const value, &raw mut before);
     // SAFETY: both live until the operation is complete.
     unsafe {
-        fetch_and_op(origin.cast::<c_void>(), result.cast(), int, 0, 0, op, win)?;
+        fetch_and_op(origin.cast::<c_void>(), result.cast(), int, 0, place, op, win)?;
         win_flush(0, win)?;
     }
     // It may have been written by what the compiler does not see.
