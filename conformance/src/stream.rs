@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use isthmus_transfer::stream::{Drain, Feed, Kind};
+use isthmus_transfer::stream::{Drain, Feed, StreamKind};
 use isthmus_transfer::{Cause, Interrupted, Layout, Shape};
 
 use crate::transfer::{Form, Random, Region};
@@ -25,7 +25,7 @@ macro_rules! stream_kit {
 
 type Ends = (Box<dyn Feed>, Box<dyn Drain>);
 
-fn open(kind: Kind) -> Ends {
+fn open(kind: StreamKind) -> Ends {
     let (feed, descriptor) = kind.open().expect("a stream");
     let drain = kind.drain(descriptor);
     assert_eq!((feed.name(), drain.name()), (kind.name(), kind.name()));
@@ -76,7 +76,7 @@ fn across(ends: &mut Ends, regions: [&Region; 2], forms: [&Form; 2], range: Rang
 const MIB: u64 = 1 << 20;
 
 /// Contiguous, from nothing to 20 MiB.
-pub fn every_size(kind: Kind) {
+pub fn every_size(kind: StreamKind) {
     let mut ends = open(kind);
     for size in [0, 1, 63, 4095, 4096, 4097, 65_536, MIB, 20 * MIB] {
         let regions = [&Region::new(size + 64), &Region::new(size + 64)];
@@ -86,7 +86,7 @@ pub fn every_size(kind: Kind) {
 }
 
 /// Contiguous, spans and strided on both sides, any part.
-pub fn every_form(kind: Kind) {
+pub fn every_form(kind: StreamKind) {
     const LENGTH: u64 = 64 << 10;
     let mut ends = open(kind);
     let (from, to) = (Region::new(LENGTH), Region::new(LENGTH));
@@ -101,7 +101,7 @@ pub fn every_form(kind: Kind) {
 }
 
 /// The two sides cut the same bytes differently.
-pub fn steps_of_any_length(kind: Kind) {
+pub fn steps_of_any_length(kind: StreamKind) {
     let mut ends = open(kind);
     let (from, to) = (Region::new(3 * MIB), Region::new(3 * MIB));
     let form = Form::contiguous(17, 3 * MIB - 100);
@@ -111,7 +111,7 @@ pub fn steps_of_any_length(kind: Kind) {
 }
 
 /// No room and nothing there are answers, not errors; both pass.
-pub fn full_and_empty_are_no_errors(kind: Kind) {
+pub fn full_and_empty_are_no_errors(kind: StreamKind) {
     const LENGTH: u64 = 32 * MIB;
     let mut ends = open(kind);
     let (from, to) = (Region::new(LENGTH), Region::new(LENGTH));
@@ -136,7 +136,7 @@ pub fn full_and_empty_are_no_errors(kind: Kind) {
 }
 
 /// A sender that does not lend has its buffer back at once.
-pub fn lent_is_what_it_says(kind: Kind) {
+pub fn lent_is_what_it_says(kind: StreamKind) {
     let mut ends = open(kind);
     let (from, to) = (Region::new(8192), Region::new(8192));
     from.paint(1);
@@ -150,13 +150,13 @@ pub fn lent_is_what_it_says(kind: Kind) {
     }
     if !ends.0.lends() {
         assert!(to.bytes() == before, "the buffer was ours again");
-    } else if kind == Kind::Vmsplice && isthmus_transfer::vmsplice::is_a_copy() == Some(false) {
+    } else if kind == StreamKind::Vmsplice && isthmus_transfer::vmsplice::is_a_copy() == Some(false) {
         assert!(to.bytes() == from.bytes(), "lent pages are shown as they are");
     }
 }
 
 /// Memory that is not there stops a stream, and what was moved before is counted.
-pub fn holes_are_found(kind: Kind) {
+pub fn holes_are_found(kind: StreamKind) {
     let mut ends = open(kind);
     let (from, to) = (Region::new(8192), Region::new(8192));
     let hole = Layout::contiguous(8, 100);
@@ -184,13 +184,13 @@ pub fn holes_are_found(kind: Kind) {
 }
 
 /// Data fed before the sender ended is drained; then it is an error.
-pub fn an_end_is_an_error(kind: Kind) {
+pub fn an_end_is_an_error(kind: StreamKind) {
     let mut ends = open(kind);
     let (from, to) = (Region::new(8192), Region::new(8192));
     from.paint(1);
     let form = Form::contiguous(0, 8192);
     assert_eq!(feed(&mut ends, &from, &form, 0..5000), Ok(5000));
-    let mut left: Ends = (Kind::Writev.open().expect("another").0, ends.1);
+    let mut left: Ends = (StreamKind::Writev.open().expect("another").0, ends.1);
     drop(ends.0);
     let mut drained = 0;
     let stopped = loop {
@@ -207,7 +207,7 @@ pub fn an_end_is_an_error(kind: Kind) {
 }
 
 /// More costs no less.
-pub fn costs_grow(kind: Kind) {
+pub fn costs_grow(kind: StreamKind) {
     let sizes = [0, 1, 4096, MIB, 5 << 30, u64::MAX];
     for pair in sizes.windows(2) {
         let [less, more] = [pair[0], pair[1]].map(|bytes| kind.cost(Shape::contiguous(bytes)));

@@ -1,6 +1,6 @@
 //! The stream `loopback`.
 
 use isthmus_conformance::stream_kit;
-use isthmus_transfer::stream::Kind;
+use isthmus_transfer::stream::StreamKind;
 
-stream_kit!(Kind::Loopback);
+stream_kit!(StreamKind::Loopback);

@@ -1,6 +1,6 @@
 //! The stream `vmsplice`.
 
 use isthmus_conformance::stream_kit;
-use isthmus_transfer::stream::Kind;
+use isthmus_transfer::stream::StreamKind;
 
-stream_kit!(Kind::Vmsplice);
+stream_kit!(StreamKind::Vmsplice);

@@ -1,6 +1,6 @@
 //! The stream `writev`.
 
 use isthmus_conformance::stream_kit;
-use isthmus_transfer::stream::Kind;
+use isthmus_transfer::stream::StreamKind;
 
-stream_kit!(Kind::Writev);
+stream_kit!(StreamKind::Writev);

@@ -1,5 +1,7 @@
 //! The frame around every entry: is MPI there, run, hand an error to the error handler.
 
+use isthmus_engine::is_in_use;
+use isthmus_os::switches::Switch;
 use std::ffi::{c_int, c_void};
 use std::sync::Once;
 
@@ -20,10 +22,10 @@ pub type CHandle<A> = <A as Abi>::Handle;
 /// `MPI_Status` in an ABI.
 pub type CStatus<A> = <A as Abi>::Status;
 
-/// Run `body`, which needs MPI to be initialized. What the C function returns.
+/// Run `body`, which needs MPI: initialized and not finalized, or in use by a session, and not in a child made by `fork`. What the C function returns.
 #[inline(always)]
 pub fn enter<A: Abi>(name: &'static str, scope: Scope, body: impl FnOnce() -> Result<()>) -> c_int {
-    if !process::is_active() {
+    if !is_in_use() {
         return absent::<A>(name, scope);
     }
     finish::<A>(name, scope, body())
@@ -32,7 +34,7 @@ pub fn enter<A: Abi>(name: &'static str, scope: Scope, body: impl FnOnce() -> Re
 /// Run `body`, which may run before MPI is initialized and after it is finalized.
 #[inline(always)]
 pub fn any_time<A: Abi>(name: &'static str, scope: Scope, body: impl FnOnce() -> Result<()>) -> c_int {
-    if !process::is_active() {
+    if !is_in_use() {
         explain_panics();
     }
     finish::<A>(name, scope, body())
@@ -52,7 +54,7 @@ pub fn unsupported<A: Abi>(name: &'static str, scope: Scope) -> c_int {
 /// job ends: other threads wait for the result of that thread, and would hang (docs/decisions/0125).
 #[cold]
 pub fn unsupported_processes<A: Abi>(name: &'static str, scope: Scope) -> c_int {
-    if process::is_active() && procedures::is_thread_main().is_ok_and(|is_main| !is_main) {
+    if is_in_use() && procedures::is_thread_main().is_ok_and(|is_main| !is_main) {
         let error = fail!(
             UnsupportedOperation,
             "not implemented yet, and called by a thread whose work others wait for: the job ends (mpi4py.futures needs it not \
@@ -69,7 +71,7 @@ fn finish<A: Abi>(name: &'static str, scope: Scope, result: Result<()>) -> c_int
         Ok(()) => 0,
         Err(error) => raise::<A>(name, scope, &error),
     };
-    if events::are_due() {
+    if Switch::Events.is_on() {
         events::tell();
     }
     code
@@ -191,7 +193,7 @@ pub fn refusable<T>(look: impl FnOnce() -> Result<T>, tell: impl FnOnce(Error) -
     look().map_err(tell)
 }
 
-/// Tells the other ranks of a call that its arguments were refused, unless that is averted. It is of interest only where ranks
+/// Tells the other ranks of a call that its arguments were refused, unless that is disarmed. It is of interest only where ranks
 /// are checked to call the same.
 pub struct Refusal {
     comm: &'static Comm,
@@ -208,7 +210,7 @@ impl Refusal {
 
     /// They are good: the procedure itself tells.
     #[inline(always)]
-    pub fn averted(self) {
+    pub fn disarm(self) {
         std::mem::forget(self);
     }
 }

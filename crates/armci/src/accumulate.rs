@@ -20,7 +20,7 @@ use crate::vector::{End, Vector};
 
 /// Types of elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum AccumulateType {
     /// `int`.
     Int,
     /// `long`.
@@ -35,7 +35,7 @@ pub enum Kind {
     DoubleComplex,
 }
 
-impl Kind {
+impl AccumulateType {
     /// By the numbers of `armci.h`.
     ///
     /// # Errors
@@ -158,7 +158,7 @@ fn adding<T: Element>() -> Add {
 #[derive(Debug, Clone, Copy)]
 pub struct Sum {
     /// The elements' type.
-    pub kind: Kind,
+    pub kind: AccumulateType,
     /// An element that all are multiplied with.
     pub scale: *const u8,
 }
@@ -185,12 +185,12 @@ impl Sum {
 
     fn adding(self) -> Add {
         match self.kind {
-            Kind::Int => adding::<i32>(),
-            Kind::Long => adding::<i64>(),
-            Kind::Float => adding::<f32>(),
-            Kind::Double => adding::<f64>(),
-            Kind::Complex => adding::<[f32; 2]>(),
-            Kind::DoubleComplex => adding::<[f64; 2]>(),
+            AccumulateType::Int => adding::<i32>(),
+            AccumulateType::Long => adding::<i64>(),
+            AccumulateType::Float => adding::<f32>(),
+            AccumulateType::Double => adding::<f64>(),
+            AccumulateType::Complex => adding::<[f32; 2]>(),
+            AccumulateType::DoubleComplex => adding::<[f64; 2]>(),
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::link::{AT_A_TIME, Link};
 
 /// Types of elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ReductionType {
     /// `int`.
     Int,
     /// `long`.
@@ -22,7 +22,7 @@ pub enum Kind {
     DoubleComplex,
 }
 
-impl Kind {
+impl ReductionType {
     /// By the numbers of `message.h`.
     ///
     /// # Errors
@@ -166,14 +166,14 @@ fn fold<T: Copy + 'static>(combine: fn(T, T) -> T) -> Fold {
     })
 }
 
-fn folding(kind: Kind, operator: Operator) -> Result<Fold> {
+fn folding(kind: ReductionType, operator: Operator) -> Result<Fold> {
     Ok(match kind {
-        Kind::Int => integers!(i32, operator),
-        Kind::Long | Kind::LongLong => integers!(i64, operator),
-        Kind::Float => floats!(f32, operator),
-        Kind::Double => floats!(f64, operator),
-        Kind::Complex => complexes!(f32, operator),
-        Kind::DoubleComplex => complexes!(f64, operator),
+        ReductionType::Int => integers!(i32, operator),
+        ReductionType::Long | ReductionType::LongLong => integers!(i64, operator),
+        ReductionType::Float => floats!(f32, operator),
+        ReductionType::Double => floats!(f64, operator),
+        ReductionType::Complex => complexes!(f32, operator),
+        ReductionType::DoubleComplex => complexes!(f64, operator),
     })
 }
 
@@ -181,7 +181,7 @@ fn folding(kind: Kind, operator: Operator) -> Result<Fold> {
 ///
 /// # Errors
 /// The operator is not defined for the type, or a member has failed.
-pub fn all_reduce(link: &Link<'_>, data: &mut [u8], kind: Kind, operator: Operator) -> Result<()> {
+pub fn all_reduce(link: &Link<'_>, data: &mut [u8], kind: ReductionType, operator: Operator) -> Result<()> {
     let mut combine = folding(kind, operator)?;
     if matches!(operator, Operator::AbsMax | Operator::AbsMin) {
         // Also where there is nothing to combine with.
@@ -198,7 +198,13 @@ pub fn all_reduce(link: &Link<'_>, data: &mut [u8], kind: Kind, operator: Operat
 ///
 /// # Errors
 /// Another operator than max or min, or a member has failed.
-pub fn select(link: &Link<'_>, data: &mut [u8], kind: Kind, operator: Operator, contribute: bool) -> Result<()> {
+pub fn select(
+    link: &Link<'_>,
+    data: &mut [u8],
+    kind: ReductionType,
+    operator: Operator,
+    contribute: bool,
+) -> Result<()> {
     let width = kind.bytes();
     if !matches!(operator, Operator::Max | Operator::Min) {
         return Err(argument("op must be \"max\" or \"min\""));
@@ -234,7 +240,7 @@ pub fn select(link: &Link<'_>, data: &mut [u8], kind: Kind, operator: Operator, 
 mod tests {
     use super::*;
 
-    fn doubles(kind: Kind, operator: Operator, a: &[f64], b: &[f64]) -> Vec<f64> {
+    fn doubles(kind: ReductionType, operator: Operator, a: &[f64], b: &[f64]) -> Vec<f64> {
         let bytes = |numbers: &[f64]| {
             numbers
                 .iter()
@@ -261,18 +267,23 @@ mod tests {
     #[test]
     fn elements_are_combined() {
         assert_eq!(
-            doubles(Kind::Double, Operator::Sum, &[1.0, 2.0], &[3.0, -5.0]),
+            doubles(ReductionType::Double, Operator::Sum, &[1.0, 2.0], &[3.0, -5.0]),
             [4.0, -3.0]
         );
         assert_eq!(
-            doubles(Kind::Double, Operator::AbsMax, &[1.0, 2.0], &[3.0, -5.0]),
+            doubles(ReductionType::Double, Operator::AbsMax, &[1.0, 2.0], &[3.0, -5.0]),
             [3.0, 5.0]
         );
         assert_eq!(
-            doubles(Kind::DoubleComplex, Operator::Product, &[0.0, 1.0], &[0.0, 1.0]),
+            doubles(
+                ReductionType::DoubleComplex,
+                Operator::Product,
+                &[0.0, 1.0],
+                &[0.0, 1.0]
+            ),
             [-1.0, 0.0]
         );
-        assert!(folding(Kind::Double, Operator::BitOr).is_err());
-        assert!(folding(Kind::Complex, Operator::Max).is_err());
+        assert!(folding(ReductionType::Double, Operator::BitOr).is_err());
+        assert!(folding(ReductionType::Complex, Operator::Max).is_err());
     }
 }

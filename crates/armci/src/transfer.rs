@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use isthmus_os::device;
+use isthmus_os::switches::Switch;
 use isthmus_transfer::Layout;
 use isthmus_transfer::copy::copy;
 use isthmus_transfer::local::copy_range;
@@ -60,7 +60,7 @@ pub fn check_own(end: End, from: *const u8, to: *const u8) -> Result<()> {
 /// # Safety
 /// The arrays must be as long as they say.
 pub unsafe fn check_own_vectors(end: End, entries: &[Vector]) -> Result<()> {
-    if !device::is_watched() {
+    if !Switch::Devices.is_on() {
         return Ok(());
     }
     // SAFETY: the caller's promise.

@@ -6,7 +6,9 @@ mod supported;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use isthmus_engine::backoff::{self, BESIDE_OTHERS, Facts, LOOKS_AT_WORK, LOOKS_AWAY, LOOKS_OVERSUBSCRIBED, Limits};
+use isthmus_engine::backoff::{
+    self, BESIDE_OTHERS, LOOKS_AT_WORK, LOOKS_AWAY, LOOKS_OVERSUBSCRIBED, Limits, WaitFacts,
+};
 use isthmus_engine::occupancy::Cpus;
 use isthmus_engine::symmetric::size;
 use isthmus_engine::wakes;
@@ -195,7 +197,7 @@ pub fn protocols(ranks: Option<u64>) -> ExitCode {
         let mut size = show::bytes(bytes);
         for open in protocols::for_message(bytes, cma.is_ok(), ranks) {
             let protocol = open.protocol;
-            let note = if protocol.by == protocols::By::BothEnds {
+            let note = if protocol.by == protocols::Mover::BothEnds {
                 " (a CPU for each rank)"
             } else {
                 ""
@@ -317,14 +319,14 @@ fn gather(ranks: Option<u32>) -> Info {
 fn waiting(ranks: Option<u32>) -> Waiting {
     let facts = wakes::facts_of(1, wakes::measure_wake());
     let ranks = ranks.unwrap_or(facts.cpus);
-    Waiting::of(Facts { ranks, ..facts })
+    Waiting::of(WaitFacts { ranks, ..facts })
 }
 
 impl Waiting {
-    fn of(facts: Facts) -> Self {
+    fn of(facts: WaitFacts) -> Self {
         let us = |time: std::time::Duration| time.as_secs_f64() * 1e6;
-        let Facts { ranks, cpus, wake, .. } = facts;
-        let exclusive = Limits::of(Facts { ranks: cpus, ..facts });
+        let WaitFacts { ranks, cpus, wake, .. } = facts;
+        let exclusive = Limits::of(WaitFacts { ranks: cpus, ..facts });
         Self {
             ranks,
             cpus,
@@ -592,7 +594,7 @@ mod tests {
     /// The section for so many ranks on so many CPUs.
     fn section(ranks: u32, cpus: u32) -> String {
         let wake = Some(Duration::from_micros(8));
-        let waiting = Waiting::of(Facts {
+        let waiting = Waiting::of(WaitFacts {
             cpus,
             ..wakes::facts_of(ranks, wake)
         });

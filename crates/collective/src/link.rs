@@ -13,7 +13,7 @@ pub mod operand;
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::layout::Layout;
-use crate::memory::Memory;
+use crate::memory::ScratchMemory;
 use crate::shared::Access;
 
 use elements::Elements;
@@ -151,8 +151,8 @@ pub trait Link {
     }
 
     /// Memory that can be used until it is dropped.
-    fn memory(&self, len: usize) -> Result<Memory<'_>> {
-        Memory::allocate(len)
+    fn memory(&self, len: usize) -> Result<ScratchMemory<'_>> {
+        ScratchMemory::allocate(len)
     }
 }
 

@@ -63,7 +63,7 @@ impl Kept {
 }
 
 /// Memory for what an algorithm keeps in between. Holds nothing at first. The calling thread keeps it in the end.
-pub struct Memory<'a> {
+pub struct ScratchMemory<'a> {
     block: Allocation,
     /// The later owner, because recorded operations have not been executed yet.
     heir: Option<&'a Pool>,
@@ -75,13 +75,13 @@ pub struct Pool(Cell<Vec<Allocation>>);
 
 impl Pool {
     /// All of it, for as long as the call goes on.
-    pub fn take(&self) -> Vec<Memory<'static>> {
-        let owned = |block| Memory { block, heir: None };
+    pub fn take(&self) -> Vec<ScratchMemory<'static>> {
+        let owned = |block| ScratchMemory { block, heir: None };
         self.0.take().into_iter().map(owned).collect()
     }
 }
 
-impl<'a> Memory<'a> {
+impl<'a> ScratchMemory<'a> {
     /// Memory for `len` bytes, or an error.
     pub fn allocate(len: usize) -> Result<Self> {
         if len == 0 {
@@ -132,7 +132,7 @@ impl<'a> Memory<'a> {
     }
 }
 
-impl Drop for Memory<'_> {
+impl Drop for ScratchMemory<'_> {
     #[inline]
     fn drop(&mut self) {
         let block = mem::take(&mut self.block);
@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     fn address(len: usize) -> *mut u8 {
-        Memory::allocate(len).unwrap().start()
+        ScratchMemory::allocate(len).unwrap().start()
     }
 
     #[test]
@@ -164,7 +164,10 @@ mod tests {
         release();
         let start = address(1000);
         assert!(start.addr().is_multiple_of(LINE));
-        let (mut second, mut other) = (Memory::allocate(900).unwrap(), Memory::allocate(900).unwrap());
+        let (mut second, mut other) = (
+            ScratchMemory::allocate(900).unwrap(),
+            ScratchMemory::allocate(900).unwrap(),
+        );
         assert_eq!(second.start(), start);
         assert_ne!(other.start(), start, "two at a time");
     }
@@ -172,17 +175,17 @@ mod tests {
     #[test]
     fn a_long_piece_does_not_serve_a_short_call() {
         release();
-        drop(Memory::allocate(1 << 16).unwrap());
-        drop(Memory::allocate(100).unwrap());
+        drop(ScratchMemory::allocate(1 << 16).unwrap());
+        drop(ScratchMemory::allocate(100).unwrap());
         assert_eq!(SPARE.with(|spare| spare.borrow().blocks.len()), 2);
     }
 
     #[test]
     fn what_is_kept_is_bounded_and_given_back() {
         release();
-        drop(Memory::allocate(KEPT.0).unwrap());
+        drop(ScratchMemory::allocate(KEPT.0).unwrap());
         assert_eq!(SPARE.with(|spare| spare.borrow().bytes), 0, "too long to be kept");
-        let many: Vec<_> = (0..100).map(|_| Memory::allocate(100 << 10).unwrap()).collect();
+        let many: Vec<_> = (0..100).map(|_| ScratchMemory::allocate(100 << 10).unwrap()).collect();
         drop(many);
         let (bytes, blocks) = SPARE.with(|spare| (spare.borrow().bytes, spare.borrow().blocks.len()));
         assert!(
@@ -197,14 +200,14 @@ mod tests {
     fn memory_of_a_call_that_goes_on_is_its_own() {
         release();
         let pool = Pool::default();
-        let start = Memory::from_pool(5000, &pool).unwrap().start();
+        let start = ScratchMemory::from_pool(5000, &pool).unwrap().start();
         assert_ne!(address(5000), start, "steps that are not done yet need it");
-        assert_eq!(Memory::from_pool(4000, &pool).unwrap().start(), start);
+        assert_eq!(ScratchMemory::from_pool(4000, &pool).unwrap().start(), start);
         let held = pool.take();
         assert_eq!(held.len(), 1);
         drop(held);
-        let mut again = Memory::allocate(5000).unwrap();
-        let mut both = Memory::allocate(5000).unwrap();
+        let mut again = ScratchMemory::allocate(5000).unwrap();
+        let mut both = ScratchMemory::allocate(5000).unwrap();
         assert!(again.start() == start || both.start() == start);
     }
 }

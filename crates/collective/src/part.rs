@@ -8,7 +8,7 @@ use crate::layout::Layout;
 use crate::link::elements::Elements;
 use crate::link::operand::Operand;
 use crate::link::{Incoming, Link, Outgoing};
-use crate::memory::Memory;
+use crate::memory::ScratchMemory;
 use crate::shared::Access;
 
 /// Ranks of another link.
@@ -107,7 +107,7 @@ impl Link for Part<'_> {
         unsafe { self.base.apply(operand, left, inout, count) }
     }
 
-    fn memory(&self, len: usize) -> Result<Memory<'_>> {
+    fn memory(&self, len: usize) -> Result<ScratchMemory<'_>> {
         self.base.memory(len)
     }
 }

@@ -11,7 +11,6 @@
 mod case;
 mod explain;
 mod overrides;
-mod profile;
 mod table;
 
 use crate::error::Result;
@@ -143,10 +142,10 @@ impl Collective {
     /// What the first rule says that fits a call, of the profile or the table.
     #[inline]
     pub fn chosen(&self, case: &Case) -> Chosen {
-        if let Some(rule) = profile::rules().fitting(self, case) {
+        if let Some(rule) = overrides::profile().fitting(self, case) {
             return Chosen {
                 algorithm: rule.algorithm,
-                why: profile::WHY,
+                why: overrides::WHY_PROFILE,
             };
         }
         let rule = self.rules.iter().find(|rule| self.fits(rule, case));

@@ -20,7 +20,6 @@ pub mod direct;
 mod exchange;
 pub mod fold;
 pub mod immediates;
-mod lenders;
 mod lending;
 pub mod personal;
 pub mod setup;
@@ -35,7 +34,7 @@ use isthmus_engine::rules::Rule;
 use isthmus_engine::{Board, LONGEST, Step, enter, fault_events, is_oversubscribed, wait_until};
 
 use immediates::Immediates;
-use lenders::Lenders;
+use lending::Lenders;
 use lending::Loan;
 use setup::Setup;
 

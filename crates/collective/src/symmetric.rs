@@ -74,7 +74,7 @@ fn identity(name: &[u8]) -> u64 {
 }
 
 /// Where members find each other's arrays.
-pub trait Memory {
+pub trait SymmetricMemory {
     /// What all members call these bytes of the calling one's; `None`: others do not map them.
     fn name(&self, address: usize, length: usize) -> Option<u64>;
 
@@ -89,7 +89,7 @@ pub trait Memory {
 #[derive(Clone, Copy)]
 pub struct Group<'a> {
     /// Their memory.
-    pub memory: &'a dyn Memory,
+    pub memory: &'a dyn SymmetricMemory,
     /// The call.
     pub caller: Caller,
     /// Where they meet.

@@ -17,7 +17,7 @@ use crate::layout::Layout;
 use crate::link::elements::Elements;
 use crate::link::operand::Operand;
 use crate::link::{Incoming, Link, Outgoing};
-use crate::memory::Memory as Room;
+use crate::memory::ScratchMemory as Room;
 use crate::root::Root;
 use crate::schedule::{Recorder, Step};
 use crate::select::tests::WANTED;

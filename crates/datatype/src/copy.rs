@@ -7,7 +7,7 @@ mod blocks;
 #[cfg(target_arch = "x86_64")]
 mod vectors;
 
-use crate::layout::{Body, Layout, Loop, Part, Run};
+use crate::layout::{Body, Layout, Loop, NestedLayout, Run};
 use blocks::{Direction, Pack, Unpack, listed, nest, run};
 
 /// Once.
@@ -149,7 +149,7 @@ unsafe fn all_of_body<D: Direction>(body: &Body, memory: *mut u8, stream: *mut u
             }
             Body::Parts(parts) => {
                 let mut stream = stream;
-                for Part { layout, .. } in parts.iter() {
+                for NestedLayout { layout, .. } in parts.iter() {
                     let memory = memory.wrapping_offset(layout.offset as isize);
                     stream = all::<D>(&layout.loops, &layout.body, memory, stream);
                 }
@@ -245,7 +245,7 @@ unsafe fn part_of_body<D: Direction>(body: &Body, memory: *mut u8, from: i64, to
             }
             Body::Parts(parts) => {
                 let first = parts.partition_point(|part| part.end <= from);
-                for Part { layout, end } in &parts[first..] {
+                for NestedLayout { layout, end } in &parts[first..] {
                     let start = end - layout.size();
                     if start >= to {
                         break;

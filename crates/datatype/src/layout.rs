@@ -38,7 +38,7 @@ pub(crate) enum Body {
     /// Runs of several lengths.
     Runs(Arc<[Run]>),
     /// Anything else.
-    Parts(Arc<[Part]>),
+    Parts(Arc<[NestedLayout]>),
 }
 
 /// Bytes in a row.
@@ -52,7 +52,7 @@ pub(crate) struct Run {
 
 /// A layout within a layout.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct NestedLayout {
     pub layout: Layout,
     /// Bytes of the body up to the end of this part.
     pub end: i64,
@@ -173,7 +173,7 @@ impl Body {
         let Some(runs) = list.iter().map(Layout::as_run).collect::<Option<Vec<_>>>() else {
             let parts = list.into_iter().map(|layout| {
                 end += layout.size();
-                Part { layout, end }
+                NestedLayout { layout, end }
             });
             return Self::Parts(parts.collect());
         };

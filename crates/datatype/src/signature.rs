@@ -8,7 +8,7 @@ use crate::predefined::{Element, Families, Foreign};
 /// A type signature, run-length encoded and shared between the types built from one another.
 #[derive(Debug, Clone)]
 pub struct Signature {
-    parts: Arc<[Part]>,
+    parts: Arc<[RepeatedItem]>,
     size: i64,
     /// In external32.
     foreign_size: i64,
@@ -17,7 +17,7 @@ pub struct Signature {
 }
 
 #[derive(Debug, Clone)]
-struct Part {
+struct RepeatedItem {
     repeat: i64,
     item: Item,
 }
@@ -54,7 +54,7 @@ impl Item {
 impl Signature {
     /// Of basic elements, which belong to predefined types of these families.
     pub(crate) fn basic(elements: impl IntoIterator<Item = (Element, Foreign)>, families: Families) -> Self {
-        let parts = elements.into_iter().map(|(element, foreign)| Part {
+        let parts = elements.into_iter().map(|(element, foreign)| RepeatedItem {
             repeat: 1,
             item: Item::Basic(element, foreign),
         });
@@ -64,19 +64,19 @@ impl Signature {
     /// `repeat` times each of `pieces`, one after the other.
     pub(crate) fn sequence<'a>(pieces: impl IntoIterator<Item = (i64, &'a Self)>) -> Self {
         let mut families = Families::NONE;
-        let parts: Vec<Part> = pieces
+        let parts: Vec<RepeatedItem> = pieces
             .into_iter()
             .filter(|piece| piece.0 > 0)
             .flat_map(|(repeat, piece)| {
                 families = families.with(piece.families);
-                let opened: Vec<Part> = match &*piece.parts {
+                let opened: Vec<RepeatedItem> = match &*piece.parts {
                     [] => Vec::new(),
-                    [only] => vec![Part {
+                    [only] => vec![RepeatedItem {
                         repeat: repeat * only.repeat,
                         item: only.item.clone(),
                     }],
                     parts if repeat == 1 => parts.to_vec(),
-                    _ => vec![Part {
+                    _ => vec![RepeatedItem {
                         repeat,
                         item: Item::Group(piece.clone()),
                     }],
@@ -87,8 +87,8 @@ impl Signature {
         Self::of(parts.into_iter(), families)
     }
 
-    fn of(pieces: impl Iterator<Item = Part>, families: Families) -> Self {
-        let mut parts: Vec<Part> = Vec::new();
+    fn of(pieces: impl Iterator<Item = RepeatedItem>, families: Families) -> Self {
+        let mut parts: Vec<RepeatedItem> = Vec::new();
         for piece in pieces {
             if let Some(last) = parts.last_mut()
                 && last.item.is_same(&piece.item)
@@ -131,7 +131,7 @@ impl Signature {
     pub fn only_run(&self) -> Option<(Element, Foreign, i64)> {
         match &*self.parts {
             [
-                Part {
+                RepeatedItem {
                     repeat,
                     item: Item::Basic(element, foreign),
                 },

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use isthmus_transfer::{Layout as Spread, Level, Span};
 
 use crate::error::{Result, room};
-use crate::layout::{Body, Layout, Loop, Part, Run};
+use crate::layout::{Body, Layout, Loop, NestedLayout, Run};
 use crate::types::Type;
 
 /// Spans that are worth telling one by one...
@@ -122,7 +122,7 @@ impl Body {
             Self::Run(_) => 1,
             Self::Blocks { offsets, .. } => offsets.len() as i64,
             Self::Runs(runs) => runs.len() as i64,
-            Self::Parts(parts) => parts.iter().fold(0, |sum: i64, Part { layout, .. }| {
+            Self::Parts(parts) => parts.iter().fold(0, |sum: i64, NestedLayout { layout, .. }| {
                 sum.saturating_add(repetitions(&layout.loops).saturating_mul(layout.body.spans()))
             }),
         }
@@ -182,7 +182,7 @@ fn gather(loops: &[Loop], body: &Body, base: u64, spans: &mut Vec<Span>) {
             }
         }
         ([], Body::Parts(parts)) => {
-            for Part { layout, .. } in parts.iter() {
+            for NestedLayout { layout, .. } in parts.iter() {
                 let Layout { offset, loops, body } = layout;
                 gather(loops, body, base.wrapping_add_signed(*offset), spans);
             }
@@ -220,7 +220,7 @@ fn visit_body(
     let first = from as usize;
     match body {
         Body::Parts(parts) => {
-            for Part { layout, .. } in parts.iter() {
+            for NestedLayout { layout, .. } in parts.iter() {
                 let runs = layout.body.spans().saturating_mul(repetitions(&layout.loops));
                 if *skip >= runs {
                     *skip -= runs;

@@ -3,7 +3,7 @@
 use isthmus_os::clock;
 use isthmus_shm::occupancy;
 use isthmus_transfer::copy::{self, Copying};
-use isthmus_transfer::stream::{KINDS, Kind};
+use isthmus_transfer::stream::{KINDS, StreamKind};
 
 use crate::learning::Alternative;
 use crate::rules::Rule;
@@ -18,7 +18,7 @@ pub enum DataPath {
     /// The sender streams them through the ring, copying so.
     Ring(Copying),
     /// The sender feeds a stream, and we drain it.
-    Stream(Kind),
+    Stream(StreamKind),
 }
 
 impl DataPath {

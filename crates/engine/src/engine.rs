@@ -67,7 +67,7 @@ pub(crate) struct Engine {
     deferred: Deferred,
     reading: Reading,
     /// Do the ranks of this node share CPUs?
-    takes_turns: bool,
+    is_oversubscribed: bool,
     /// Rounds of progress in a row that moved nothing, roughly.
     idle_rounds: u16,
     /// Calls of one-sided operations that are being served, and how many were made.
@@ -159,7 +159,7 @@ impl Engine {
             tests: Tests::default(),
             deferred: Deferred::default(),
             reading: Reading::chosen(),
-            takes_turns: occupancy::is_oversubscribed(),
+            is_oversubscribed: occupancy::is_oversubscribed(),
             idle_rounds: 0,
             serving: Vec::new(),
             asked: Vec::new(),
@@ -179,7 +179,7 @@ impl Engine {
         if !self.deferred.leaving {
             self.deferred.rounds = 0;
         }
-        let mut moved = self.poll_hot();
+        let mut moved = self.poll_recent();
         for (index, word) in self.bitmap.iter().enumerate() {
             let mut bits = doorbell::take_word(word);
             while bits != 0 {

@@ -15,7 +15,6 @@ pub mod counters;
 mod data_path;
 mod engine;
 mod error;
-mod exit_hooks;
 mod fault;
 mod learning;
 pub mod limits;
@@ -32,6 +31,8 @@ pub mod tunables;
 mod types;
 pub mod warning;
 mod watches;
+
+use isthmus_os::switches::Switch;
 
 use engine::{ENGINE, Engine};
 use matching::queues::{Key, Pattern};
@@ -478,7 +479,7 @@ impl Entered {
         let segment = self.engine().segment;
         if segment.looks_for_devices(wanted) {
             isthmus_mem::host_range(segment.base().as_ptr(), segment.mapped());
-            isthmus_mem::watch();
+            Switch::Devices.turn_on();
         }
     }
 

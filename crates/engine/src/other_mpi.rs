@@ -6,7 +6,7 @@ use isthmus_os::{libraries, process};
 
 /// The MPI that a library belongs to, as far as its name tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum MpiFamily {
     /// `libmpi_abi.so.1`, the library of the standard ABI.
     Standard,
     /// `libmpi.so.12`: MPICH, Intel MPI and their kin.
@@ -43,7 +43,7 @@ const OPEN_MPI_LANGUAGES: [&str; 5] = [
     "libmpi_f90",
 ];
 
-impl Kind {
+impl MpiFamily {
     /// Of a C library, `None` for any other: also for those that lie above one, such as `libmpi_cxx.so.40`.
     pub fn of(file: &Path) -> Option<Self> {
         let name = file.file_name()?.to_str()?;
@@ -107,14 +107,14 @@ impl Kind {
 }
 
 /// The C library of another MPI that is initialized in this process, and whose it is. Does not block.
-pub fn initialized() -> Option<(PathBuf, Kind)> {
+pub fn initialized() -> Option<(PathBuf, MpiFamily)> {
     let own = process::own_file()?.parent()?.to_owned();
     let is_ours = |file: &Path| file.canonicalize().is_ok_and(|file| file.parent() == Some(&own));
-    let others = libraries::loaded(|file| Kind::of(file).is_some());
+    let others = libraries::loaded(|file| MpiFamily::of(file).is_some());
     // SAFETY: in every MPI this function has this type, and may be called at any time (MPI-5.0 §11.4.1).
     let is_initialized = |file: &Path| unsafe { libraries::answer(file, c"MPI_Initialized") } == Some(1);
     let file = others.into_iter().find(|file| !is_ours(file) && is_initialized(file))?;
-    let kind = Kind::of(&file)?;
+    let kind = MpiFamily::of(&file)?;
     Some((file, kind))
 }
 
@@ -125,43 +125,46 @@ mod tests {
     #[test]
     fn libraries_are_told_by_their_names() {
         for (file, kind) in [
-            ("/usr/lib/libmpi.so.40.30.4", Some(Kind::OpenMpi)),
-            ("/usr/lib/libmpi.so.20", Some(Kind::OldOpenMpi)),
-            ("/opt/platform/libmpi.so.1", Some(Kind::OldOpenMpi)),
-            ("/usr/lib/libmpi.so.12", Some(Kind::Mpich)),
-            ("/usr/lib/libmpich.so.12.1.8", Some(Kind::Mpich)),
-            ("/usr/lib/libmpich.so.10.0.4", Some(Kind::OldMpich)),
-            ("/opt/cray/lib/libmpi_gnu_91.so.12", Some(Kind::Cray)),
-            ("/opt/ibm/lib/libmpi_ibm.so.3.0.0", Some(Kind::Spectrum)),
-            ("/opt/hpe/lib/libmpi.so", Some(Kind::WithoutVersion)),
-            ("/site-packages/some.libs/libmpi-0a1b2c3d.so.12.4.1", Some(Kind::Mpich)),
+            ("/usr/lib/libmpi.so.40.30.4", Some(MpiFamily::OpenMpi)),
+            ("/usr/lib/libmpi.so.20", Some(MpiFamily::OldOpenMpi)),
+            ("/opt/platform/libmpi.so.1", Some(MpiFamily::OldOpenMpi)),
+            ("/usr/lib/libmpi.so.12", Some(MpiFamily::Mpich)),
+            ("/usr/lib/libmpich.so.12.1.8", Some(MpiFamily::Mpich)),
+            ("/usr/lib/libmpich.so.10.0.4", Some(MpiFamily::OldMpich)),
+            ("/opt/cray/lib/libmpi_gnu_91.so.12", Some(MpiFamily::Cray)),
+            ("/opt/ibm/lib/libmpi_ibm.so.3.0.0", Some(MpiFamily::Spectrum)),
+            ("/opt/hpe/lib/libmpi.so", Some(MpiFamily::WithoutVersion)),
+            (
+                "/site-packages/some.libs/libmpi-0a1b2c3d.so.12.4.1",
+                Some(MpiFamily::Mpich),
+            ),
             ("/usr/lib/libmpi_cxx.so.40", None),
             ("/usr/lib/libmpifort.so.12", None),
             ("/usr/lib/libmpi4py.so", None),
             ("/usr/lib/libc.so.6", None),
         ] {
-            assert_eq!(Kind::of(Path::new(file)), kind, "{file}");
+            assert_eq!(MpiFamily::of(Path::new(file)), kind, "{file}");
         }
     }
 
     #[test]
     fn libraries_of_other_languages_are_told_too() {
         for (name, kind) in [
-            ("libmpi.so.40", Some(Kind::OpenMpi)),
-            ("/opt/openmpi/lib/libmpi.so.40", Some(Kind::OpenMpi)),
-            ("libmpi_mpifh.so.20", Some(Kind::OldOpenMpi)),
-            ("libmpi_usempif08.so.40", Some(Kind::OpenMpi)),
-            ("libmpi_usempi_ignore_tkr.so.6", Some(Kind::OldOpenMpi)),
-            ("libmpi_mpifh.so.12", Some(Kind::OldOpenMpi)),
-            ("libmpi_f77.so.1", Some(Kind::OldOpenMpi)),
-            ("libmpi_cxx.so.40", Some(Kind::OpenMpi)),
-            ("libmpifort.so.12", Some(Kind::Mpich)),
-            ("libmpifort_gnu_91.so.12", Some(Kind::Cray)),
-            ("libmpi_ibm_mpifh.so.3", Some(Kind::Spectrum)),
-            ("libmpifort_abi.so.1", Some(Kind::Standard)),
+            ("libmpi.so.40", Some(MpiFamily::OpenMpi)),
+            ("/opt/openmpi/lib/libmpi.so.40", Some(MpiFamily::OpenMpi)),
+            ("libmpi_mpifh.so.20", Some(MpiFamily::OldOpenMpi)),
+            ("libmpi_usempif08.so.40", Some(MpiFamily::OpenMpi)),
+            ("libmpi_usempi_ignore_tkr.so.6", Some(MpiFamily::OldOpenMpi)),
+            ("libmpi_mpifh.so.12", Some(MpiFamily::OldOpenMpi)),
+            ("libmpi_f77.so.1", Some(MpiFamily::OldOpenMpi)),
+            ("libmpi_cxx.so.40", Some(MpiFamily::OpenMpi)),
+            ("libmpifort.so.12", Some(MpiFamily::Mpich)),
+            ("libmpifort_gnu_91.so.12", Some(MpiFamily::Cray)),
+            ("libmpi_ibm_mpifh.so.3", Some(MpiFamily::Spectrum)),
+            ("libmpifort_abi.so.1", Some(MpiFamily::Standard)),
             ("libm.so.6", None),
         ] {
-            assert_eq!(Kind::of_any(name), kind, "{name}");
+            assert_eq!(MpiFamily::of_any(name), kind, "{name}");
         }
     }
 

@@ -181,7 +181,7 @@ fn variables() -> impl Iterator<Item = String> {
 
 /// A variable of the environment that begins as ours do, is none, and resembles one: a sentence about it. What is wrong with values
 /// is said where they are used.
-pub fn objection(name: &str) -> Option<String> {
+pub fn unknown_variable_hint(name: &str) -> Option<String> {
     if !name.starts_with("ISTHMUS_") || OTHERS.contains(&name) || name.starts_with("ISTHMUS_TEST") {
         return None;
     }
@@ -351,7 +351,7 @@ mod tests {
 
     #[test]
     fn misspelt_names_are_told() {
-        let said = objection("ISTHMUS_EAGER_LIMT").unwrap_or_default();
+        let said = unknown_variable_hint("ISTHMUS_EAGER_LIMT").unwrap_or_default();
         assert!(said.contains("did you mean ISTHMUS_EAGER_LIMIT?"), "{said}");
         for name in [
             "ISTHMUS_EAGER_LIMIT",
@@ -360,7 +360,7 @@ mod tests {
             "ISTHMUS_NOTHING_LIKE_IT",
             "HOME",
         ] {
-            assert_eq!(objection(name), None);
+            assert_eq!(unknown_variable_hint(name), None);
         }
     }
 }

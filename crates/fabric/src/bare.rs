@@ -5,8 +5,8 @@ use std::ffi::c_void;
 
 use crate::abi::{self, CqEntry};
 use crate::endpoint::{BATCH, Destination, Endpoint, Sent};
-use crate::operations::{FIRST_SEND, Kind, RECEIVES, SENDS};
-use crate::provider::Wanted;
+use crate::operations::{FIRST_SEND, OperationKind, RECEIVES, SENDS};
+use crate::provider::ProviderFilter;
 use crate::{Error, Result};
 
 /// One endpoint, and what is under way.
@@ -27,7 +27,7 @@ impl Bare {
     ///
     /// # Errors
     /// As there, or if the provider does.
-    pub fn open(wanted: &Wanted) -> Result<Self> {
+    pub fn open(wanted: &ProviderFilter) -> Result<Self> {
         let mut endpoint = Endpoint::open_without_receives(wanted)?;
         if endpoint.operations.description(FIRST_SEND).is_null() {
             endpoint.forget_buffers();
@@ -150,8 +150,8 @@ impl Bare {
         for entry in &entries[..count.max(0) as usize] {
             let operations = &self.endpoint.operations;
             match operations.index_of(entry.context).map(|index| operations.kind(index)) {
-                Some(Kind::Receive) => self.over[1] += 1,
-                Some(Kind::Send) => self.over[0] += 1,
+                Some(OperationKind::Receive) => self.over[1] += 1,
+                Some(OperationKind::Send) => self.over[0] += 1,
                 _ => {}
             }
         }
@@ -167,9 +167,9 @@ mod tests {
 
     #[test]
     fn whole_buffers_go() {
-        let wanted = Wanted {
+        let wanted = ProviderFilter {
             interface: Some([127, 0, 0, 1].into()),
-            ..Wanted::default()
+            ..ProviderFilter::default()
         };
         let (mut one, mut other) = match (Bare::open(&wanted), Bare::open(&wanted)) {
             (Ok(one), Ok(other)) => (one, other),

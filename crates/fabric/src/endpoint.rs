@@ -7,8 +7,8 @@ use std::ptr::NonNull;
 
 use crate::abi::{self, Av, AvAttr, Cq, CqEntry, CqErrEntry, Domain, Ep, Fabric, Fid, Info, Mr};
 use crate::library::Library;
-use crate::operations::{Chunk, FRAME, Kind, Operations, SENDS};
-use crate::provider::{Offer, Wanted};
+use crate::operations::{Chunk, FRAME, OperationKind, Operations, SENDS};
+use crate::provider::{Offer, ProviderFilter};
 use crate::queue::Queue;
 use crate::{Error, Result};
 
@@ -96,14 +96,14 @@ impl Endpoint {
     ///
     /// # Errors
     /// If there is no libfabric, or no provider that serves.
-    pub fn open(wanted: &Wanted) -> Result<Self> {
+    pub fn open(wanted: &ProviderFilter) -> Result<Self> {
         let mut endpoint = Self::open_without_receives(wanted)?;
         endpoint.post()?;
         Ok(endpoint)
     }
 
     /// It receives nothing yet.
-    pub(crate) fn open_without_receives(wanted: &Wanted) -> Result<Self> {
+    pub(crate) fn open_without_receives(wanted: &ProviderFilter) -> Result<Self> {
         let library = Library::open()?;
         let offer = Offer::find(library, wanted)?;
         let info = offer.info().as_ptr();
@@ -140,9 +140,9 @@ impl Endpoint {
                 was_last: false,
                 destinations: Vec::new(),
             };
-            endpoint.unposted = endpoint.make(Kind::Receive)?;
-            endpoint.make(Kind::Send)?;
-            endpoint.make(Kind::Read)?;
+            endpoint.unposted = endpoint.make(OperationKind::Receive)?;
+            endpoint.make(OperationKind::Send)?;
+            endpoint.make(OperationKind::Read)?;
             endpoint.learn_name()?;
             Ok(endpoint)
         }
@@ -169,7 +169,7 @@ impl Endpoint {
     }
 
     /// Make more operations of a kind. The numbers of those of receives.
-    pub(crate) fn make(&mut self, kind: Kind) -> Result<Vec<usize>> {
+    pub(crate) fn make(&mut self, kind: OperationKind) -> Result<Vec<usize>> {
         let mut chunk = Chunk::new(kind);
         if !chunk.buffers.is_empty() {
             chunk.region = self.register(&chunk.buffers)?;
@@ -278,7 +278,7 @@ impl Endpoint {
         if let Some(free) = self.operations.take_send() {
             return Some(Frame(free));
         }
-        self.make(Kind::Send).ok()?;
+        self.make(OperationKind::Send).ok()?;
         self.operations.take_send().map(Frame)
     }
 
@@ -340,7 +340,7 @@ impl Endpoint {
     /// If the way there is closed.
     pub fn send(&mut self, frame: Frame, length: usize, to: Destination) -> Result<Sent> {
         let Frame(index) = frame;
-        debug_assert!(length <= FRAME && self.operations.kind(index) == Kind::Send);
+        debug_assert!(length <= FRAME && self.operations.kind(index) == OperationKind::Send);
         // Nothing tells what becomes of an injected one.
         let inject = length <= self.inject && self.has_delivered(to);
         let description = self.operations.description(index);
@@ -411,7 +411,7 @@ impl Endpoint {
 
     /// A frame that came is handled: its buffer may be filled again.
     pub fn give_back(&mut self, frame: Frame) {
-        debug_assert!(self.operations.kind(frame.0) == Kind::Receive);
+        debug_assert!(self.operations.kind(frame.0) == OperationKind::Receive);
         self.unposted.push(frame.0);
     }
 
@@ -426,12 +426,12 @@ impl Endpoint {
         loop {
             if let Some((index, length)) = self.taken.pop() {
                 match self.operations.kind(index) {
-                    Kind::Receive => return Ok(Some(Event::Received(Frame(index), length))),
-                    Kind::Read => {
+                    OperationKind::Receive => return Ok(Some(Event::Received(Frame(index), length))),
+                    OperationKind::Read => {
                         self.end(index)?;
                         return Ok(Some(Event::Read(self.end_read(index), Ok(()))));
                     }
-                    Kind::Send => {
+                    OperationKind::Send => {
                         self.end(index)?;
                         let to = self.has_gone(index);
                         self.state(to).delivered = true;
@@ -494,11 +494,11 @@ impl Endpoint {
             return Ok(None);
         };
         match self.operations.kind(index) {
-            Kind::Read => {
+            OperationKind::Read => {
                 self.end(index)?;
                 Ok(Some(Event::Read(self.end_read(index), Err(error))))
             }
-            Kind::Send => {
+            OperationKind::Send => {
                 self.end(index)?;
                 let connection = self.operations.at(index).connection;
                 let to = self.has_gone(index);
@@ -506,7 +506,7 @@ impl Endpoint {
                 Ok(is_current.then_some(Event::Lost(Destination(to), error)))
             }
             // A frame longer than any of ours, or a connection that ended within one.
-            Kind::Receive => {
+            OperationKind::Receive => {
                 self.unposted.push(index);
                 Ok(None)
             }
@@ -590,9 +590,9 @@ pub(crate) mod tests {
 
     /// Two endpoints of one process, over the loopback interface, if there is a libfabric here.
     pub(crate) fn pair() -> Option<(Endpoint, Endpoint)> {
-        let wanted = Wanted {
+        let wanted = ProviderFilter {
             interface: Some([127, 0, 0, 1].into()),
-            ..Wanted::default()
+            ..ProviderFilter::default()
         };
         match (Endpoint::open(&wanted), Endpoint::open(&wanted)) {
             (Ok(one), Ok(other)) => Some((one, other)),

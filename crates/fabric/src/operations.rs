@@ -14,7 +14,7 @@ pub const FRAME: usize = 132 << 10;
 
 /// What an operation does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum OperationKind {
     /// A frame comes.
     Receive,
     /// A frame goes.
@@ -23,7 +23,7 @@ pub(crate) enum Kind {
     Read,
 }
 
-impl Kind {
+impl OperationKind {
     /// Operations of a chunk.
     const fn count(self) -> usize {
         match self {
@@ -64,7 +64,7 @@ pub(crate) struct Operation {
 /// Operations of one kind.
 #[derive(Debug)]
 pub(crate) struct Chunk {
-    kind: Kind,
+    kind: OperationKind,
     operations: Box<[Operation]>,
     /// Of frames, one an operation.
     pub buffers: Box<[u8]>,
@@ -85,7 +85,7 @@ pub(crate) struct Operations {
 }
 
 impl Chunk {
-    pub fn new(kind: Kind) -> Self {
+    pub fn new(kind: OperationKind) -> Self {
         let operation = || Operation {
             context: Context([std::ptr::null_mut(); 8]),
             to: abi::ADDR_UNSPEC,
@@ -95,7 +95,7 @@ impl Chunk {
             number: 0,
             region: None,
         };
-        let frames = if kind == Kind::Read { 0 } else { kind.count() };
+        let frames = if kind == OperationKind::Read { 0 } else { kind.count() };
         Self {
             kind,
             operations: std::iter::repeat_with(operation).take(kind.count()).collect(),
@@ -116,9 +116,9 @@ impl Operations {
         self.starts.insert(place, start);
         self.chunks.push(chunk);
         match kind {
-            Kind::Receive => return numbers.collect(),
-            Kind::Send => self.free_sends.extend(numbers.rev()),
-            Kind::Read => self.free_reads.extend(numbers),
+            OperationKind::Receive => return numbers.collect(),
+            OperationKind::Send => self.free_sends.extend(numbers.rev()),
+            OperationKind::Read => self.free_reads.extend(numbers),
         }
         Vec::new()
     }
@@ -136,19 +136,19 @@ impl Operations {
     /// One that was taken is free again. Not of a receive.
     pub fn free(&mut self, index: usize) {
         match self.kind(index) {
-            Kind::Read => self.free_reads.push_back(index),
-            Kind::Send | Kind::Receive => self.free_sends.push(index),
+            OperationKind::Read => self.free_reads.push_back(index),
+            OperationKind::Send | OperationKind::Receive => self.free_sends.push(index),
         }
     }
 
     /// Frames that are under way to others, taken, or kept.
     #[cfg(test)]
     pub fn sends_in_use(&self) -> usize {
-        let chunks = self.chunks.iter().filter(|chunk| chunk.kind == Kind::Send);
+        let chunks = self.chunks.iter().filter(|chunk| chunk.kind == OperationKind::Send);
         chunks.count() * SENDS - self.free_sends.len()
     }
 
-    pub fn kind(&self, index: usize) -> Kind {
+    pub fn kind(&self, index: usize) -> OperationKind {
         self.chunks[index / STRIDE].kind
     }
 
@@ -210,8 +210,8 @@ mod tests {
     #[test]
     fn chunks_are_told_apart() {
         let mut all = Operations::default();
-        assert_eq!(all.add(Chunk::new(Kind::Receive)).len(), RECEIVES);
-        for kind in [Kind::Send, Kind::Read, Kind::Send] {
+        assert_eq!(all.add(Chunk::new(OperationKind::Receive)).len(), RECEIVES);
+        for kind in [OperationKind::Send, OperationKind::Read, OperationKind::Send] {
             assert!(all.add(Chunk::new(kind)).is_empty());
         }
         let free = all.free_sends.clone();
@@ -219,12 +219,18 @@ mod tests {
         assert_eq!(all.free_reads.len(), STRIDE);
         for index in free {
             let context: *mut c_void = std::ptr::from_mut(all.at(index)).cast();
-            assert_eq!((all.index_of(context), all.kind(index)), (Some(index), Kind::Send));
+            assert_eq!(
+                (all.index_of(context), all.kind(index)),
+                (Some(index), OperationKind::Send)
+            );
             all.bytes(index).fill(1);
         }
         for read in all.free_reads.clone() {
             let context: *mut c_void = std::ptr::from_mut(all.at(read)).cast();
-            assert_eq!((all.index_of(context), all.kind(read)), (Some(read), Kind::Read));
+            assert_eq!(
+                (all.index_of(context), all.kind(read)),
+                (Some(read), OperationKind::Read)
+            );
         }
         for unknown in [1, usize::MAX, all.starts[0].0 - 1] {
             assert_eq!(all.index_of(std::ptr::without_provenance_mut(unknown)), None);
@@ -236,8 +242,8 @@ mod tests {
     #[test]
     fn reads_take_places_in_turn_and_frames_the_last_one() {
         let mut all = Operations::default();
-        all.add(Chunk::new(Kind::Send));
-        all.add(Chunk::new(Kind::Read));
+        all.add(Chunk::new(OperationKind::Send));
+        all.add(Chunk::new(OperationKind::Read));
         let first = all.take_read().expect("a place");
         all.free(first);
         let others = (1..STRIDE).filter(|_| all.take_read().is_some_and(|read| read != first));
@@ -251,8 +257,8 @@ mod tests {
     #[test]
     fn frames_are_copied_within_a_chunk_and_between_two() {
         let mut all = Operations::default();
-        all.add(Chunk::new(Kind::Send));
-        all.add(Chunk::new(Kind::Send));
+        all.add(Chunk::new(OperationKind::Send));
+        all.add(Chunk::new(OperationKind::Send));
         for (from, to) in [(0, 1), (1, STRIDE), (STRIDE, STRIDE + 1), (STRIDE + 1, 2)] {
             all.bytes(from)[..3].copy_from_slice(&[from as u8, 2, 3]);
             all.bytes(to).fill(9);

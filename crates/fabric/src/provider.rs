@@ -30,7 +30,7 @@ pub const PREFERRED: [&str; 8] = [
 
 /// What the endpoint is to be on.
 #[derive(Debug, Clone, Default)]
-pub struct Wanted {
+pub struct ProviderFilter {
     /// The provider, by its name.
     pub provider: Option<String>,
     /// An address of the interface.
@@ -78,12 +78,12 @@ impl Drop for Offer {
 
 impl Offer {
     /// Ask, and choose. Blocks while the providers look at their devices.
-    pub fn find(library: &'static Library, wanted: &Wanted) -> Result<Self> {
+    pub fn find(library: &'static Library, wanted: &ProviderFilter) -> Result<Self> {
         let with_rma = Self::find_capable(library, wanted, abi::CAP_MSG | abi::CAP_RMA);
         with_rma.or_else(|_| Self::find_capable(library, wanted, abi::CAP_MSG))
     }
 
-    fn find_capable(library: &'static Library, wanted: &Wanted, capabilities: u64) -> Result<Self> {
+    fn find_capable(library: &'static Library, wanted: &ProviderFilter, capabilities: u64) -> Result<Self> {
         let described = wanted.provider.as_deref().unwrap_or("any");
         let on = wanted.network.as_ref().map_or_else(String::new, |network| {
             format!(

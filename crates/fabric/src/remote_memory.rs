@@ -10,7 +10,7 @@ use std::ptr::NonNull;
 
 use crate::abi::{self, Mr, MsgRma, RmaIov};
 use crate::endpoint::{Destination, Endpoint, Sent};
-use crate::operations::Kind;
+use crate::operations::OperationKind;
 use crate::{Error, Result};
 
 /// Keys that may be taken before one is free.
@@ -179,7 +179,7 @@ impl Endpoint {
         let index = match self.operations.take_read() {
             Some(index) => index,
             None => {
-                self.make(Kind::Read)?;
+                self.make(OperationKind::Read)?;
                 self.operations.take_read().expect("just made")
             }
         };

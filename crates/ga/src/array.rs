@@ -7,14 +7,14 @@ use isthmus_armci::group::{self, Group};
 
 use crate::distribution::{self, Block, Distribution};
 use crate::error::{Error, Result};
-use crate::kind::Kind;
+use crate::kind::ElementKind;
 use crate::patch::Patch;
 use crate::plan::{LaidOut, Plan};
 use crate::{getmem, life};
 
 /// Where the elements of an array lie.
 #[derive(Debug)]
-pub(crate) enum Memory {
+pub(crate) enum ArrayMemory {
     /// In memory that it was created with.
     Own,
     /// In what `GA_Getmem` gave the program: the address that the caller was given, who may have no part.
@@ -29,7 +29,7 @@ pub struct Array {
     /// Shown in messages.
     pub name: String,
     /// Of elements.
-    pub kind: Kind,
+    pub kind: ElementKind,
     /// Elements in each dimension.
     pub dims: Vec<i64>,
     /// Margins around each block.
@@ -44,7 +44,7 @@ pub struct Array {
     me: Option<usize>,
     /// First byte of each process's part, as mapped here; null where there is none.
     parts: Vec<usize>,
-    memory: Memory,
+    memory: ArrayMemory,
     /// How many arrays overlay this one.
     pub(crate) overlaid: Arc<AtomicUsize>,
     /// Bytes of the own part.
@@ -75,11 +75,11 @@ impl Array {
         let shown = life::allocate(&laid_out.group, laid_out.bytes, is_possible)?;
         let parts = laid_out.members.iter();
         let parts = parts.map(|member| shown[*member].address.expose_provenance()).collect();
-        Ok(Self::of(laid_out, parts, Memory::Own))
+        Ok(Self::of(laid_out, parts, ArrayMemory::Own))
     }
 
     /// The layout in memory: the address of each member's part here.
-    pub(crate) fn of(laid_out: LaidOut, parts: Vec<usize>, memory: Memory) -> Self {
+    pub(crate) fn of(laid_out: LaidOut, parts: Vec<usize>, memory: ArrayMemory) -> Self {
         let LaidOut {
             plan,
             kind,
@@ -131,9 +131,9 @@ impl Array {
             margins.give_back(&group)?;
         }
         match &self.memory {
-            Memory::Own => life::free(&group, self.own_part(), self.own_bytes)?,
-            Memory::Taken(own) => getmem::give_back_array(std::ptr::with_exposed_provenance_mut(*own))?,
-            Memory::Of(overlaid) => {
+            ArrayMemory::Own => life::free(&group, self.own_part(), self.own_bytes)?,
+            ArrayMemory::Taken(own) => getmem::give_back_array(std::ptr::with_exposed_provenance_mut(*own))?,
+            ArrayMemory::Of(overlaid) => {
                 overlaid.fetch_sub(1, Ordering::Relaxed);
             }
         }
@@ -150,7 +150,7 @@ impl Array {
     /// Can this process have written to others' parts otherwise than by put and its kin: through pointers, or another array?
     pub fn can_be_written_unseen(&self) -> bool {
         self.is_shown.load(Ordering::Relaxed)
-            || !matches!(self.memory, Memory::Own)
+            || !matches!(self.memory, ArrayMemory::Own)
             || self.overlaid.load(Ordering::Relaxed) > 0
     }
 

@@ -8,7 +8,7 @@ use libloading::Library;
 
 use crate::element::Element;
 use crate::error::{Error, Result};
-use crate::kind::Kind;
+use crate::kind::ElementKind;
 
 const BLAS: [&str; 3] = ["libblas.so.3", "libopenblas.so.0", "libmkl_rt.so.2"];
 const LAPACK: [&str; 3] = ["liblapack.so.3", "libopenblas.so.0", "libmkl_rt.so.2"];
@@ -125,10 +125,10 @@ pub unsafe fn multiply<T: Element>(
     leading: usize,
 ) {
     let name: Option<&[u8]> = match T::KIND {
-        Kind::Float => Some(b"sgemm_\0"),
-        Kind::Double => Some(b"dgemm_\0"),
-        Kind::Complex => Some(b"cgemm_\0"),
-        Kind::DoubleComplex => Some(b"zgemm_\0"),
+        ElementKind::Float => Some(b"sgemm_\0"),
+        ElementKind::Double => Some(b"dgemm_\0"),
+        ElementKind::Complex => Some(b"cgemm_\0"),
+        ElementKind::DoubleComplex => Some(b"zgemm_\0"),
         _ => None,
     };
     if let (Some(name), Ok(library)) = (name, blas())
@@ -179,12 +179,12 @@ pub unsafe fn multiply<T: Element>(
 }
 
 /// The LAPACK routine of that name for the type: `d` stands for the type's letter.
-fn symbol<F: Copy>(library: &Library, kind: Kind, real: &str, complex: &str) -> Result<F> {
+fn symbol<F: Copy>(library: &Library, kind: ElementKind, real: &str, complex: &str) -> Result<F> {
     let name = match kind {
-        Kind::Float => format!("s{real}"),
-        Kind::Double => format!("d{real}"),
-        Kind::Complex => format!("c{complex}"),
-        Kind::DoubleComplex => format!("z{complex}"),
+        ElementKind::Float => format!("s{real}"),
+        ElementKind::Double => format!("d{real}"),
+        ElementKind::Complex => format!("c{complex}"),
+        ElementKind::DoubleComplex => format!("z{complex}"),
         _ => return Err(Error::argument("linear algebra needs real or complex numbers")),
     };
     // SAFETY: callers ask for the signature of the routine.
@@ -332,7 +332,7 @@ pub fn eigen(rows: usize, a: &mut [f64], metric: Option<&mut [f64]>) -> Result<V
     let mut info = 0;
     match metric {
         None => {
-            let syev: Syev = symbol(library, Kind::Double, "syev", "heev")?;
+            let syev: Syev = symbol(library, ElementKind::Double, "syev", "heev")?;
             // SAFETY: LAPACK's signature; the matrix has `rows` rows and columns, the workspace is longer than needed.
             unsafe {
                 syev(
@@ -351,7 +351,7 @@ pub fn eigen(rows: usize, a: &mut [f64], metric: Option<&mut [f64]>) -> Result<V
             }
         }
         Some(metric) => {
-            let sygv: Sygv = symbol(library, Kind::Double, "sygv", "hegv")?;
+            let sygv: Sygv = symbol(library, ElementKind::Double, "sygv", "hegv")?;
             // SAFETY: as above.
             unsafe {
                 sygv(

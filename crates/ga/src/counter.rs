@@ -14,7 +14,7 @@ use isthmus_armci::far::Change;
 use isthmus_armci::life::job;
 
 use crate::error::{Error, Result};
-use crate::kind::Kind;
+use crate::kind::ElementKind;
 use crate::patch::MOST_DIMENSIONS;
 use crate::{handles, life, onesided};
 
@@ -88,8 +88,8 @@ fn add_far(handle: i32, index: &impl Fn(usize) -> i64, by: i64) -> Result<Option
         let owner = array.absolute(owner);
         let Some(there) = job.far(owner) else { return Ok(None) };
         let width = match array.kind {
-            Kind::Int => 4,
-            Kind::Long | Kind::LongLong => 8,
+            ElementKind::Int => 4,
+            ElementKind::Long | ElementKind::LongLong => 8,
             _ => return Err(Error::argument(format!("array '{}' has no integers", array.name))),
         };
         let (operand, mut before) = (by.to_le_bytes(), [0_u8; 8]);
@@ -127,8 +127,8 @@ fn find(handle: i32, index: &impl Fn(usize) -> i64, last: &Remembered) -> Result
             .for_each(|(d, at)| *at = index(d));
         let (owner, at) = onesided::locate(array, &wanted[..rank])?;
         let is_int = match array.kind {
-            Kind::Int => true,
-            Kind::Long | Kind::LongLong => false,
+            ElementKind::Int => true,
+            ElementKind::Long | ElementKind::LongLong => false,
             _ => return Err(Error::argument(format!("array '{}' has no integers", array.name))),
         };
         let is_own = array.me() == Some(owner);

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use crate::kind::Kind;
+use crate::kind::ElementKind;
 
 /// A complex number as C has it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -17,7 +17,7 @@ pub struct Complex<T> {
 /// What an element can do. Integers wrap.
 #[allow(missing_docs)] // The usual words.
 pub trait Element: Copy + PartialEq + Debug + Send + Sync + 'static {
-    const KIND: Kind;
+    const KIND: ElementKind;
     const ZERO: Self;
     const ONE: Self;
     fn add(self, other: Self) -> Self;
@@ -48,7 +48,7 @@ pub trait Element: Copy + PartialEq + Debug + Send + Sync + 'static {
 macro_rules! integer {
     ($($type:ty, $kind:expr;)*) => {$(
         impl Element for $type {
-            const KIND: Kind = $kind;
+            const KIND: ElementKind = $kind;
             const ZERO: Self = 0;
             const ONE: Self = 1;
             #[inline(always)]
@@ -94,12 +94,12 @@ macro_rules! integer {
         }
     )*};
 }
-integer!(i32, Kind::Int; i64, Kind::Long;);
+integer!(i32, ElementKind::Int; i64, ElementKind::Long;);
 
 macro_rules! float {
     ($($type:ty, $kind:expr, $complex:expr;)*) => {$(
         impl Element for $type {
-            const KIND: Kind = $kind;
+            const KIND: ElementKind = $kind;
             const ZERO: Self = 0.0;
             const ONE: Self = 1.0;
             #[inline(always)]
@@ -139,7 +139,7 @@ macro_rules! float {
         }
 
         impl Element for Complex<$type> {
-            const KIND: Kind = $complex;
+            const KIND: ElementKind = $complex;
             const ZERO: Self = Self { re: 0.0, im: 0.0 };
             const ONE: Self = Self { re: 1.0, im: 0.0 };
             #[inline(always)]
@@ -199,7 +199,7 @@ macro_rules! float {
         }
     )*};
 }
-float!(f32, Kind::Float, Kind::Complex; f64, Kind::Double, Kind::DoubleComplex;);
+float!(f32, ElementKind::Float, ElementKind::Complex; f64, ElementKind::Double, ElementKind::DoubleComplex;);
 
 #[cfg(test)]
 mod tests {

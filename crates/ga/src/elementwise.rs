@@ -5,7 +5,7 @@ use crate::element::Element;
 use crate::error::Result;
 use crate::kind::{Generic, dispatch};
 use crate::life::collectively;
-use crate::local::{Part, combine, for_each_row, map, scalar};
+use crate::local::{ArrayPatch, combine, for_each_row, map, scalar};
 use crate::patch::Patch;
 
 /// Operations on one array.
@@ -100,7 +100,7 @@ pub enum Binary {
     Minimum,
 }
 
-struct DoBinary<'a>(Part<'a>, Part<'a>, Part<'a>, Binary);
+struct DoBinary<'a>(ArrayPatch<'a>, ArrayPatch<'a>, ArrayPatch<'a>, Binary);
 
 impl Generic for DoBinary<'_> {
     type Output = ();
@@ -128,11 +128,11 @@ impl Generic for DoBinary<'_> {
 ///
 /// # Safety
 /// Scalars must be good for one element.
-pub unsafe fn binary(to: Part<'_>, a: Part<'_>, b: Part<'_>, operation: Binary) -> Result<()> {
+pub unsafe fn binary(to: ArrayPatch<'_>, a: ArrayPatch<'_>, b: ArrayPatch<'_>, operation: Binary) -> Result<()> {
     collectively(&*to.0.group()?, || dispatch(to.0.kind, DoBinary(to, a, b, operation)))
 }
 
-struct DoMedian<'a>(Part<'a>, [Part<'a>; 3]);
+struct DoMedian<'a>(ArrayPatch<'a>, [ArrayPatch<'a>; 3]);
 
 impl Generic for DoMedian<'_> {
     type Output = ();
@@ -148,7 +148,7 @@ impl Generic for DoMedian<'_> {
 ///
 /// # Errors
 /// As for [`binary`].
-pub fn median(to: Part<'_>, from: [Part<'_>; 3]) -> Result<()> {
+pub fn median(to: ArrayPatch<'_>, from: [ArrayPatch<'_>; 3]) -> Result<()> {
     collectively(&*to.0.group()?, || dispatch(to.0.kind, DoMedian(to, from)))
 }
 
@@ -165,9 +165,9 @@ impl Generic for DoRandom<'_> {
             row.iter_mut().for_each(|element| {
                 *element = match T::KIND {
                     // A fraction of an integer is none.
-                    crate::kind::Kind::Int | crate::kind::Kind::Long | crate::kind::Kind::LongLong => {
-                        T::from_real((most.order() * random()).trunc())
-                    }
+                    crate::kind::ElementKind::Int
+                    | crate::kind::ElementKind::Long
+                    | crate::kind::ElementKind::LongLong => T::from_real((most.order() * random()).trunc()),
                     _ => most.mul(T::from_real(random())),
                 }
             });
@@ -211,7 +211,7 @@ pub fn random() -> f64 {
     ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-struct DoStepMax<'a>(Part<'a>, Part<'a>);
+struct DoStepMax<'a>(ArrayPatch<'a>, ArrayPatch<'a>);
 
 impl Generic for DoStepMax<'_> {
     type Output = f64;
@@ -240,7 +240,7 @@ impl Generic for DoStepMax<'_> {
 ///
 /// # Errors
 /// As for [`binary`].
-pub fn step_max(a: Part<'_>, b: Part<'_>) -> Result<f64> {
+pub fn step_max(a: ArrayPatch<'_>, b: ArrayPatch<'_>) -> Result<f64> {
     dispatch(a.0.kind, DoStepMax(a, b))
 }
 
@@ -257,7 +257,7 @@ pub struct StepBounds {
     pub is_inside: bool,
 }
 
-struct DoStepBounds<'a>([Part<'a>; 4]);
+struct DoStepBounds<'a>([ArrayPatch<'a>; 4]);
 
 impl Generic for DoStepBounds<'_> {
     type Output = StepBounds;
@@ -277,7 +277,7 @@ impl Generic for DoStepBounds<'_> {
         };
         for block in point.0.own_blocks(point.1) {
             let values: Vec<T> = crate::onesided::fetch(point.0, &block.patch)?;
-            let operand = |(other, its): Part<'_>| crate::local::operand::<T>(&block.patch, point.1, other, its);
+            let operand = |(other, its): ArrayPatch<'_>| crate::local::operand::<T>(&block.patch, point.1, other, its);
             let (steps, lower, upper) = (operand(others[0])?, operand(others[1])?, operand(others[2])?);
             for (at, value) in values.iter().enumerate() {
                 let (above, below) = (upper[at].sub(*value).order(), value.sub(lower[at]).order());
@@ -304,6 +304,6 @@ impl Generic for DoStepBounds<'_> {
 ///
 /// # Errors
 /// As for [`binary`].
-pub fn step_bounds(parts: [Part<'_>; 4]) -> Result<StepBounds> {
+pub fn step_bounds(parts: [ArrayPatch<'_>; 4]) -> Result<StepBounds> {
     dispatch(parts[0].0.kind, DoStepBounds(parts))
 }

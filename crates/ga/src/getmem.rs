@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use isthmus_armci::life::job;
 use isthmus_armci::{group, reduction};
 
-use crate::array::{Array, Memory};
+use crate::array::{Array, ArrayMemory};
 use crate::error::{Error, Result};
-use crate::kind::Kind;
+use crate::kind::ElementKind;
 use crate::life;
 use crate::local::as_bytes;
 use crate::plan::{LaidOut, Plan};
@@ -36,7 +36,7 @@ fn taken() -> MutexGuard<'static, Vec<Grant>> {
 ///
 /// # Errors
 /// At every process, if one could not have its memory; a number that is negative.
-pub fn take(kind: Kind, count: i32, number: i32) -> Result<*mut u8> {
+pub fn take(kind: ElementKind, count: i32, number: i32) -> Result<*mut u8> {
     let group = group::find(number)?;
     // Everybody has an address of its own; and everybody hears of what is wrong with one.
     let bytes = u64::try_from(count).map_or(1, |count| (count * kind.bytes() as u64).max(1));
@@ -99,7 +99,7 @@ pub(crate) fn forget_all() {
 /// Where each member's part is, if all have room for it: collective, so that all hear of one that has not.
 fn agree(laid_out: &LaidOut, has_room: bool, what: impl FnOnce() -> String) -> Result<()> {
     let mut all = [i32::from(has_room)];
-    let kind = Kind::Int.of_reduction()?;
+    let kind = ElementKind::Int.of_reduction()?;
     reduction::all_reduce(
         &laid_out.group.link()?,
         as_bytes(&mut all),
@@ -144,7 +144,7 @@ pub fn assemble(like: &Array, name: String, at: *mut u8, is_possible: bool) -> R
     }
     let parts = laid_out.members.iter();
     let parts = parts.map(|member| blocks[*member].0).collect();
-    Ok(Array::of(laid_out, parts, Memory::Taken(at.expose_provenance())))
+    Ok(Array::of(laid_out, parts, ArrayMemory::Taken(at.expose_provenance())))
 }
 
 /// `GA_Overlay`: give a plan the memory of another array, in which the elements are whatever they are there. Collective over the group of
@@ -170,5 +170,5 @@ pub fn overlay(plan: Plan, other: &Array) -> Result<Array> {
     let parts = (0..other.processes()).map(|process| other.part(process).expose_provenance());
     let parts = parts.collect();
     other.overlaid.fetch_add(1, Ordering::Relaxed);
-    Ok(Array::of(laid_out, parts, Memory::Of(Arc::clone(&other.overlaid))))
+    Ok(Array::of(laid_out, parts, ArrayMemory::Of(Arc::clone(&other.overlaid))))
 }

@@ -25,7 +25,7 @@ use isthmus_engine::tunables;
 
 use crate::array::Array;
 use crate::error::{Error, Result};
-use crate::kind::Kind;
+use crate::kind::ElementKind;
 use crate::life::{collectively, forget_mask, sync_group};
 use crate::local::as_bytes;
 use crate::onesided::Buffer;
@@ -173,7 +173,7 @@ pub fn update(array: &Array) -> Result<()> {
 
 /// The algorithm by which the slowest process is faster, in the middle of its updates.
 fn choose(group: &Group, taken: &mut [Vec<f64>; ALGORITHMS.len()]) -> Result<Algorithm> {
-    let kind = Kind::Double.of_reduction()?;
+    let kind = ElementKind::Double.of_reduction()?;
     let mut times = [f64::INFINITY; ALGORITHMS.len()];
     for (time, taken) in times.iter_mut().zip(taken) {
         taken.sort_by(f64::total_cmp);

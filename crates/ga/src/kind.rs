@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 
 /// What the elements of an array are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ElementKind {
     /// `int`.
     Int,
     /// `long`.
@@ -29,7 +29,7 @@ pub enum Kind {
 /// The first number that `NGA_Register_type` gives. Above all of `macdecls.h`.
 pub const FIRST_REGISTERED: i32 = 2000;
 
-impl Kind {
+impl ElementKind {
     /// By the numbers of `macdecls.h`; those of Fortran's types stand for the C types of the same bytes. Registered types are found by
     /// [`crate::registered::bytes`].
     ///
@@ -81,14 +81,14 @@ impl Kind {
     ///
     /// # Errors
     /// Registered types cannot be added.
-    pub fn of_accumulate(self) -> Result<accumulate::Kind> {
+    pub fn of_accumulate(self) -> Result<accumulate::AccumulateType> {
         Ok(match self {
-            Self::Int => accumulate::Kind::Int,
-            Self::Long | Self::LongLong => accumulate::Kind::Long,
-            Self::Float => accumulate::Kind::Float,
-            Self::Double => accumulate::Kind::Double,
-            Self::Complex => accumulate::Kind::Complex,
-            Self::DoubleComplex => accumulate::Kind::DoubleComplex,
+            Self::Int => accumulate::AccumulateType::Int,
+            Self::Long | Self::LongLong => accumulate::AccumulateType::Long,
+            Self::Float => accumulate::AccumulateType::Float,
+            Self::Double => accumulate::AccumulateType::Double,
+            Self::Complex => accumulate::AccumulateType::Complex,
+            Self::DoubleComplex => accumulate::AccumulateType::DoubleComplex,
             Self::Registered(_) => return Err(Error::no_arithmetic()),
         })
     }
@@ -97,15 +97,15 @@ impl Kind {
     ///
     /// # Errors
     /// Registered types cannot be combined.
-    pub fn of_reduction(self) -> Result<reduction::Kind> {
+    pub fn of_reduction(self) -> Result<reduction::ReductionType> {
         Ok(match self {
-            Self::Int => reduction::Kind::Int,
-            Self::Long => reduction::Kind::Long,
-            Self::LongLong => reduction::Kind::LongLong,
-            Self::Float => reduction::Kind::Float,
-            Self::Double => reduction::Kind::Double,
-            Self::Complex => reduction::Kind::Complex,
-            Self::DoubleComplex => reduction::Kind::DoubleComplex,
+            Self::Int => reduction::ReductionType::Int,
+            Self::Long => reduction::ReductionType::Long,
+            Self::LongLong => reduction::ReductionType::LongLong,
+            Self::Float => reduction::ReductionType::Float,
+            Self::Double => reduction::ReductionType::Double,
+            Self::Complex => reduction::ReductionType::Complex,
+            Self::DoubleComplex => reduction::ReductionType::DoubleComplex,
             Self::Registered(_) => return Err(Error::no_arithmetic()),
         })
     }
@@ -124,14 +124,14 @@ pub trait Generic {
 ///
 /// # Errors
 /// What the work says; registered types have no arithmetic.
-pub fn dispatch<W: Generic>(kind: Kind, work: W) -> Result<W::Output> {
+pub fn dispatch<W: Generic>(kind: ElementKind, work: W) -> Result<W::Output> {
     match kind {
-        Kind::Int => work.call::<i32>(),
-        Kind::Long | Kind::LongLong => work.call::<i64>(),
-        Kind::Float => work.call::<f32>(),
-        Kind::Double => work.call::<f64>(),
-        Kind::Complex => work.call::<Complex<f32>>(),
-        Kind::DoubleComplex => work.call::<Complex<f64>>(),
-        Kind::Registered(_) => Err(Error::no_arithmetic()),
+        ElementKind::Int => work.call::<i32>(),
+        ElementKind::Long | ElementKind::LongLong => work.call::<i64>(),
+        ElementKind::Float => work.call::<f32>(),
+        ElementKind::Double => work.call::<f64>(),
+        ElementKind::Complex => work.call::<Complex<f32>>(),
+        ElementKind::DoubleComplex => work.call::<Complex<f64>>(),
+        ElementKind::Registered(_) => Err(Error::no_arithmetic()),
     }
 }

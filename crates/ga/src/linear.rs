@@ -5,7 +5,7 @@ use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::kind::{Generic, dispatch};
 use crate::life::collectively;
-use crate::local::{Part, map, scalar};
+use crate::local::{ArrayPatch, map, scalar};
 use crate::onesided::fetch;
 use crate::patch::Patch;
 
@@ -24,12 +24,12 @@ pub enum Orientation {
 }
 
 /// A factor of a product: a matrix, or a patch that is one, and how it is read.
-pub type Factor<'a> = (Part<'a>, Orientation);
+pub type Factor<'a> = (ArrayPatch<'a>, Orientation);
 
 struct DoMultiply<'a> {
     a: Factor<'a>,
     b: Factor<'a>,
-    c: Part<'a>,
+    c: ArrayPatch<'a>,
     alpha: *const u8,
     beta: *const u8,
 }
@@ -69,7 +69,7 @@ pub fn stored(mut corners: Patch, orientation: Orientation) -> Result<Patch> {
 
 /// How the three matrices are read, so that they make a product; and its inner extent. No two ways to read them that both
 /// fit have different products.
-fn fitting(a: Factor<'_>, b: Factor<'_>, c: Part<'_>) -> Result<([[usize; 2]; 3], i64)> {
+fn fitting(a: Factor<'_>, b: Factor<'_>, c: ArrayPatch<'_>) -> Result<([[usize; 2]; 3], i64)> {
     let extents = |((_, patch), orientation): Factor<'_>, [row, column]: [usize; 2]| {
         let extents = patch.extents();
         match orientation {
@@ -192,7 +192,13 @@ impl Generic for DoMultiply<'_> {
 ///
 /// # Safety
 /// The scalars must be good for one element.
-pub unsafe fn multiply(alpha: *const u8, a: Factor<'_>, b: Factor<'_>, beta: *const u8, c: Part<'_>) -> Result<()> {
+pub unsafe fn multiply(
+    alpha: *const u8,
+    a: Factor<'_>,
+    b: Factor<'_>,
+    beta: *const u8,
+    c: ArrayPatch<'_>,
+) -> Result<()> {
     collectively(&*c.0.group()?, || {
         dispatch(c.0.kind, DoMultiply { a, b, c, alpha, beta })
     })

@@ -91,13 +91,17 @@ pub fn map<T: Element>(array: &Array, patch: &Patch, f: impl Fn(T) -> T) -> Resu
 }
 
 /// An array, and a patch of it.
-pub type Part<'a> = (&'a Array, &'a Patch);
+pub type ArrayPatch<'a> = (&'a Array, &'a Patch);
 
 /// Set each element of `to` that the calling process has to what `f` makes of the elements of the others.
 ///
 /// # Errors
 /// The patches are not within the arrays, or differ in number of elements; arrays of different types.
-pub fn combine<T: Element, const N: usize>(to: Part<'_>, from: [Part<'_>; N], f: impl Fn([T; N]) -> T) -> Result<()> {
+pub fn combine<T: Element, const N: usize>(
+    to: ArrayPatch<'_>,
+    from: [ArrayPatch<'_>; N],
+    f: impl Fn([T; N]) -> T,
+) -> Result<()> {
     to.0.check(to.1)?;
     for (other, its) in from {
         other.check(its)?;

@@ -7,7 +7,7 @@ use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::kind::{Generic, dispatch};
 use crate::life::collectively;
-use crate::local::{Part, for_each_row, operand, scalar, turned_operand};
+use crate::local::{ArrayPatch, for_each_row, operand, scalar, turned_operand};
 use crate::onesided::{Buffer, Operation, fetch, store, transfer};
 use crate::patch::Patch;
 
@@ -17,7 +17,7 @@ use crate::patch::Patch;
 ///
 /// # Errors
 /// Patches of different numbers of elements, different types; the caller is not a member of the group.
-pub fn copy(from: Part<'_>, to: Part<'_>, transpose: bool) -> Result<()> {
+pub fn copy(from: ArrayPatch<'_>, to: ArrayPatch<'_>, transpose: bool) -> Result<()> {
     let (source, target) = (from.0.group()?, to.0.group()?);
     let is_put = from.0.plan.group != to.0.plan.group && source.size() <= target.size();
     let group = if is_put { source } else { target };
@@ -56,15 +56,15 @@ pub fn copy(from: Part<'_>, to: Part<'_>, transpose: bool) -> Result<()> {
 }
 
 /// The pieces of a patch of `to` that the calling process fills, where others than the members of the group own them.
-fn dealt(to: Part<'_>, group: &Group) -> Vec<Patch> {
+fn dealt(to: ArrayPatch<'_>, group: &Group) -> Vec<Patch> {
     let blocks = to.0.blocks(to.1).into_iter().enumerate();
     let mine = blocks.filter(|(n, _)| group.me() == Some(n % group.size()));
     mine.map(|(_, block)| block.patch).collect()
 }
 
 struct DoCopy<'a> {
-    from: Part<'a>,
-    to: Part<'a>,
+    from: ArrayPatch<'a>,
+    to: ArrayPatch<'a>,
     transpose: bool,
     pieces: Vec<Patch>,
 }
@@ -113,9 +113,9 @@ impl Generic for DoSymmetrize<'_> {
                 let sum = ours[at].add(theirs[at % width * height + at / width]);
                 // Half of an integer would be lost.
                 match T::KIND {
-                    crate::kind::Kind::Int | crate::kind::Kind::Long | crate::kind::Kind::LongLong => {
-                        sum.div(T::from_real(2.0))
-                    }
+                    crate::kind::ElementKind::Int
+                    | crate::kind::ElementKind::Long
+                    | crate::kind::ElementKind::LongLong => sum.div(T::from_real(2.0)),
                     _ => sum.mul(half),
                 }
             };

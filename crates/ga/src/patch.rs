@@ -105,13 +105,13 @@ impl Patch {
     }
 
     /// The first index of every row along the last dimension.
-    pub fn rows(&self) -> Rows {
+    pub fn rows(&self) -> PatchRows {
         let mut first = self.clone();
         if let (Some(hi), Some(lo)) = (first.hi.last_mut(), first.lo.last()) {
             *hi = (*hi).min(*lo);
         }
         let next = (!self.is_empty()).then(|| first.lo.clone());
-        Rows { patch: first, next }
+        PatchRows { patch: first, next }
     }
 }
 
@@ -146,12 +146,12 @@ impl Iterator for Indexes<'_> {
 
 /// See [`Patch::rows`].
 #[derive(Debug)]
-pub struct Rows {
+pub struct PatchRows {
     patch: Patch,
     next: Option<Vec<i64>>,
 }
 
-impl Iterator for Rows {
+impl Iterator for PatchRows {
     type Item = Vec<i64>;
 
     fn next(&mut self) -> Option<Vec<i64>> {

@@ -6,7 +6,7 @@ use isthmus_armci::group::{self, Group};
 
 use crate::distribution::{self, Distribution};
 use crate::error::{Error, Result};
-use crate::kind::Kind;
+use crate::kind::ElementKind;
 use crate::life;
 use crate::patch::MOST_DIMENSIONS;
 
@@ -16,7 +16,7 @@ pub struct Plan {
     /// Shown in messages.
     pub name: String,
     /// Of elements.
-    pub kind: Option<Kind>,
+    pub kind: Option<ElementKind>,
     /// Elements in each dimension.
     pub dims: Vec<i64>,
     /// See [`Distribution::even`].
@@ -72,7 +72,7 @@ impl Plan {
     ///
     /// # Errors
     /// Too many dimensions, or a negative one.
-    pub fn set_data(&mut self, dims: Vec<i64>, kind: Kind) -> Result<()> {
+    pub fn set_data(&mut self, dims: Vec<i64>, kind: ElementKind) -> Result<()> {
         if dims.is_empty() || dims.len() > MOST_DIMENSIONS {
             return Err(Error::argument(format!(
                 "ndim={}, there may be 1 to {MOST_DIMENSIONS}",
@@ -207,7 +207,7 @@ impl Default for Plan {
 /// A plan laid out among the processes of its group: an array but for its memory.
 pub(crate) struct LaidOut {
     pub(crate) plan: Plan,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ElementKind,
     pub(crate) group: Arc<Group>,
     /// Those that have it, by their numbers in the group.
     pub(crate) members: Vec<usize>,

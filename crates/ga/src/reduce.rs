@@ -5,12 +5,12 @@ use isthmus_armci::reduction::{Operator, all_reduce};
 use crate::array::Array;
 use crate::element::{Complex, Element};
 use crate::error::{Error, Result};
-use crate::kind::{Generic, Kind, dispatch};
+use crate::kind::{ElementKind, Generic, dispatch};
 use crate::life::collectively;
-use crate::local::{AT_A_TIME, Part, as_bytes, fold, operand, turned_operand};
+use crate::local::{AT_A_TIME, ArrayPatch, as_bytes, fold, operand, turned_operand};
 use crate::onesided::fetch;
 
-struct DoDot<'a>(Part<'a>, bool, Part<'a>, bool);
+struct DoDot<'a>(ArrayPatch<'a>, bool, ArrayPatch<'a>, bool);
 
 /// Of a type, in the first bytes.
 type Scalar = [u8; 16];
@@ -60,7 +60,13 @@ impl Generic for DoDot<'_> {
 ///
 /// # Errors
 /// Patches of different numbers of elements, arrays of another type than `kind`.
-pub fn dot(kind: &[Kind], a: Part<'_>, transpose_a: bool, b: Part<'_>, transpose_b: bool) -> Result<Scalar> {
+pub fn dot(
+    kind: &[ElementKind],
+    a: ArrayPatch<'_>,
+    transpose_a: bool,
+    b: ArrayPatch<'_>,
+    transpose_b: bool,
+) -> Result<Scalar> {
     if !kind.contains(&a.0.kind) {
         return Err(Error::argument(format!(
             "array '{}' has elements of type {:?}, this is for {:?}",
@@ -101,7 +107,7 @@ impl Generic for DoNorm<'_> {
         let mut found = [fold(array, &array.whole(), 0.0, |so_far, _, element: T| {
             together(so_far, magnitude(element))
         })?];
-        let kind = Kind::Double.of_reduction()?;
+        let kind = ElementKind::Double.of_reduction()?;
         all_reduce(&array.group()?.link()?, as_bytes(&mut found), kind, operator)?;
         Ok(found[0])
     }
@@ -110,7 +116,7 @@ impl Generic for DoNorm<'_> {
 /// The absolute value, as a real number.
 pub fn magnitude<T: Element>(element: T) -> f64 {
     match T::KIND {
-        Kind::Complex | Kind::DoubleComplex => element.order().sqrt(),
+        ElementKind::Complex | ElementKind::DoubleComplex => element.order().sqrt(),
         _ => element.order().abs(),
     }
 }

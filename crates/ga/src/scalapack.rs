@@ -19,7 +19,7 @@ use libloading::os::unix::Library;
 
 use crate::blas;
 use crate::error::{Error, Result};
-use crate::kind::Kind;
+use crate::kind::ElementKind;
 
 /// Files of ScaLAPACK, the surest first.
 const FILES: [&str; 3] = [
@@ -334,12 +334,12 @@ fn communicator_of(ranks: &[c_int]) -> Result<c_int> {
 ///
 /// # Errors
 /// The type is none that linear algebra knows.
-pub(crate) fn name(kind: Kind, routine: &str) -> Result<String> {
+pub(crate) fn name(kind: ElementKind, routine: &str) -> Result<String> {
     let letter = match kind {
-        Kind::Float => 's',
-        Kind::Double => 'd',
-        Kind::Complex => 'c',
-        Kind::DoubleComplex => 'z',
+        ElementKind::Float => 's',
+        ElementKind::Double => 'd',
+        ElementKind::Complex => 'c',
+        ElementKind::DoubleComplex => 'z',
         _ => return Err(Error::argument("linear algebra needs real or complex numbers")),
     };
     Ok(format!("p{letter}{routine}_"))

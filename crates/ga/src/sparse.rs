@@ -18,7 +18,7 @@ use isthmus_armci::group::{self, Group};
 
 use crate::array::Array;
 use crate::error::{Error, Result};
-use crate::kind::Kind;
+use crate::kind::ElementKind;
 use crate::life;
 use crate::plan::{Cut, Plan};
 
@@ -44,7 +44,7 @@ struct Stored {
 #[derive(Debug)]
 pub struct Sparse {
     /// Of elements.
-    pub kind: Kind,
+    pub kind: ElementKind,
     /// Are indexes in memory `int64_t`, or `int`?
     pub is_wide: bool,
     /// Rows.
@@ -78,7 +78,7 @@ impl Sparse {
     ///
     /// # Errors
     /// Dimensions that are not positive, or beyond narrow indexes; elements that cannot be computed with.
-    pub fn create(rows: i64, columns: i64, kind: Kind, is_wide: bool) -> Result<Self> {
+    pub fn create(rows: i64, columns: i64, kind: ElementKind, is_wide: bool) -> Result<Self> {
         if rows < 1 || columns < 1 {
             return Err(Error::argument(format!("idim={rows}, jdim={columns} must be positive")));
         }
@@ -210,7 +210,7 @@ impl Sparse {
     }
 
     /// A plan of a dense array whose first dimension is cut as the rows of a matrix are.
-    fn plan_by_rows(&self, dims: &[i64], kind: Kind) -> Result<Plan> {
+    fn plan_by_rows(&self, dims: &[i64], kind: ElementKind) -> Result<Plan> {
         let mut plan = Plan::new();
         plan.set_data(dims.to_vec(), kind)?;
         plan.group = self.group;

@@ -12,7 +12,7 @@ use crate::blas;
 use crate::block_cyclic::{self, BlockCyclic};
 use crate::element::Element;
 use crate::error::{Error, Result};
-use crate::kind::{Generic, Kind, dispatch};
+use crate::kind::{ElementKind, Generic, dispatch};
 use crate::life::collectively;
 use crate::onesided::{fetch, store};
 use crate::scalapack::{self, Grid};
@@ -46,7 +46,12 @@ fn check_kind(array: &Array) -> Result<()> {
 /// The largest of what the members say.
 fn largest(group: &Group, value: c_int) -> Result<c_int> {
     let mut bytes = value.to_ne_bytes();
-    all_reduce(&group.link()?, &mut bytes, Kind::Int.of_reduction()?, Operator::Max)?;
+    all_reduce(
+        &group.link()?,
+        &mut bytes,
+        ElementKind::Int.of_reduction()?,
+        Operator::Max,
+    )?;
     Ok(c_int::from_ne_bytes(bytes))
 }
 
@@ -274,7 +279,7 @@ pub fn forget_all() {
 pub fn eigen(a: &Array, metric: Option<Metric<'_>>, vectors: &Array, by_one: bool) -> Result<Vec<f64>> {
     let rows = square(a)?;
     for array in [a, vectors].into_iter().chain(metric.map(|metric| metric.of)) {
-        if square(array)? != rows || array.kind != Kind::Double {
+        if square(array)? != rows || array.kind != ElementKind::Double {
             return Err(Error::argument(format!(
                 "array '{}' must be a matrix of {rows} x {rows} doubles",
                 array.name

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::failure::{Failure, Result};
 use crate::layout::Layout;
-use crate::memory::Memory;
+use crate::memory::AccessMemory;
 
 /// A file that is open. Calls may do less than is asked for, as the system's do: [`read()`] and [`write()`] do the rest.
 pub trait Backend: Send + Sync {
@@ -129,7 +129,7 @@ pub fn write(file: &dyn Backend, from: &[u8], offset: u64) -> Result<()> {
 const MOST_PLACES: usize = 1024;
 
 /// Read bytes `from..to` of a listed memory, or as many as there are before the end of the file: how many.
-pub fn read_listed(file: &dyn Backend, memory: &Memory, from: u64, to: u64, offset: u64) -> Result<u64> {
+pub fn read_listed(file: &dyn Backend, memory: &AccessMemory, from: u64, to: u64, offset: u64) -> Result<u64> {
     let mut done = 0;
     while from + done < to {
         let mut list = memory.list_mut(from + done, to, MOST_PLACES);
@@ -142,7 +142,7 @@ pub fn read_listed(file: &dyn Backend, memory: &Memory, from: u64, to: u64, offs
 }
 
 /// Write bytes `from..to` of a listed memory.
-pub fn write_listed(file: &dyn Backend, memory: &Memory, from: u64, to: u64, offset: u64) -> Result<()> {
+pub fn write_listed(file: &dyn Backend, memory: &AccessMemory, from: u64, to: u64, offset: u64) -> Result<()> {
     let mut done = 0;
     while from + done < to {
         let list = memory.list(from + done, to, MOST_PLACES);

@@ -9,7 +9,7 @@
 use crate::backend::{self, Backend, Lock};
 use crate::failure::Result;
 use crate::hints::{Choice, Hints};
-use crate::memory::Memory;
+use crate::memory::AccessMemory;
 use crate::rooms;
 use crate::view::{Piece, View};
 
@@ -34,7 +34,7 @@ pub const LONG: u64 = 64 << 10;
 
 impl Access<'_> {
     /// Write all of `memory` at `position`. Blocks as long as the device takes.
-    pub fn write(&self, memory: &Memory, position: u64) -> Result<()> {
+    pub fn write(&self, memory: &AccessMemory, position: u64) -> Result<()> {
         if memory.bytes() == 0 {
             return Ok(());
         }
@@ -72,7 +72,7 @@ impl Access<'_> {
     }
 
     /// Write what lies between the pieces, too, as it was. The lock is held.
-    fn write_windows(&self, memory: &Memory, position: u64, end: u64) -> Result<()> {
+    fn write_windows(&self, memory: &AccessMemory, position: u64, end: u64) -> Result<()> {
         let mut window = vec![0; self.hints.write_buffer as usize];
         let mut pieces = self.view.pieces(position, end).peekable();
         while let Some(first) = pieces.peek().copied() {
@@ -100,7 +100,7 @@ impl Access<'_> {
     }
 
     /// Read what there is at `position`, at most as much as `memory` takes: how many bytes. Blocks as long as the device takes.
-    pub fn read(&self, memory: &Memory, position: u64) -> Result<u64> {
+    pub fn read(&self, memory: &AccessMemory, position: u64) -> Result<u64> {
         if memory.bytes() == 0 {
             return Ok(0);
         }
@@ -132,7 +132,7 @@ impl Access<'_> {
         Ok(total)
     }
 
-    fn read_scattered(&self, memory: &Memory, from: u64, piece: Piece, buffer: &mut Vec<u8>) -> Result<u64> {
+    fn read_scattered(&self, memory: &AccessMemory, from: u64, piece: Piece, buffer: &mut Vec<u8>) -> Result<u64> {
         let mut done = 0;
         while done < piece.length {
             let step = (piece.length - done).min(self.hints.read_buffer);
@@ -160,7 +160,7 @@ impl Access<'_> {
     }
 
     /// Read windows of the file, and take the pieces out of them.
-    fn read_windows(&self, memory: &Memory, position: u64, end: u64) -> Result<u64> {
+    fn read_windows(&self, memory: &AccessMemory, position: u64, end: u64) -> Result<u64> {
         let last = self.view.offset_of(end - 1) + 1;
         let mut window = rooms::take(self.hints.read_buffer.min(last - self.view.offset_of(position)) as usize);
         let read = self.read_to(&mut window, memory, position, end);
@@ -169,7 +169,7 @@ impl Access<'_> {
     }
 
     /// Read, a window at a time. The buffer is as long as a window, or as all of it.
-    fn read_to(&self, buffer: &mut [u8], memory: &Memory, position: u64, end: u64) -> Result<u64> {
+    fn read_to(&self, buffer: &mut [u8], memory: &AccessMemory, position: u64, end: u64) -> Result<u64> {
         let last = self.view.offset_of(end - 1) + 1;
         let mut at = position;
         while at < end {

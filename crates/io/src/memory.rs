@@ -6,7 +6,7 @@ use std::sync::Arc;
 use isthmus_datatype::Type;
 
 /// Memory that an access reads from or writes to.
-pub struct Memory {
+pub struct AccessMemory {
     address: *mut u8,
     count: i64,
     /// `None`: bytes in a row.
@@ -54,11 +54,11 @@ fn places_of(of: &Type) -> Vec<Run> {
 }
 
 // SAFETY: the user has left the memory to the access, from whichever thread that goes on.
-unsafe impl Send for Memory {}
+unsafe impl Send for AccessMemory {}
 // SAFETY: as above; the access itself is made by one thread at a time.
-unsafe impl Sync for Memory {}
+unsafe impl Sync for AccessMemory {}
 
-impl Memory {
+impl AccessMemory {
     /// `count` elements at `address`.
     ///
     /// # Safety

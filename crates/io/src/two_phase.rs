@@ -21,7 +21,7 @@ use crate::failure::Failure;
 use crate::hints::{Choice, Hints};
 use crate::independent::{Access, size};
 use crate::layout::Layout;
-use crate::memory::Memory;
+use crate::memory::AccessMemory;
 use crate::rooms;
 use crate::view::View;
 pub use agreement::{agree, error_of, told, verdict};
@@ -59,7 +59,7 @@ pub trait Exchange {
 }
 
 /// One rank's part of an access.
-pub struct Part<'a> {
+pub struct RankPart<'a> {
     /// What moves the bytes.
     pub file: &'a dyn Backend,
     /// As in messages.
@@ -69,7 +69,7 @@ pub struct Part<'a> {
     /// What the user said.
     pub hints: &'a Hints,
     /// The user's side.
-    pub memory: &'a Memory,
+    pub memory: &'a AccessMemory,
     /// Where in the view.
     pub position: u64,
     /// Is the file locked as long as an access takes? Then each rank makes its own.
@@ -267,12 +267,12 @@ struct Begun {
 }
 
 /// What a rank wants of an access once all is agreed on: positions from..to of its view.
-struct Own {
+struct OwnRange {
     from: u64,
     to: u64,
 }
 
-impl Own {
+impl OwnRange {
     /// Which of its positions lie in this range of the file.
     fn within(&self, view: &View, range: (u64, u64)) -> (u64, u64) {
         if self.from == self.to {
@@ -283,7 +283,7 @@ impl Own {
     }
 }
 
-impl Part<'_> {
+impl RankPart<'_> {
     /// The access of this rank alone. A hint about what lies between pieces comes before `gaps`.
     fn access(&self, gaps: Choice) -> Access<'_> {
         Access {
@@ -402,8 +402,8 @@ impl Wanted {
     async fn gather(
         exchange: &impl Exchange,
         plan: &Plan,
-        part: &Part<'_>,
-        own: &Own,
+        part: &RankPart<'_>,
+        own: &OwnRange,
         said: &[Said],
     ) -> Result<Option<Self>> {
         let me = plan.aggregators.iter().position(|rank| *rank == exchange.rank());
@@ -502,7 +502,7 @@ fn covered(pieces: &[Series]) -> Vec<(u64, u64)> {
 }
 
 /// Write every rank's memory. All members call; blocks in the device only.
-pub async fn write(exchange: &impl Exchange, mut part: Part<'_>) -> Result<u64> {
+pub async fn write(exchange: &impl Exchange, mut part: RankPart<'_>) -> Result<u64> {
     let Begun { strategy, said, done } = part.begin(exchange, true).await?;
     let bytes = part.memory.bytes();
     let plan = match strategy {
@@ -518,7 +518,7 @@ pub async fn write(exchange: &impl Exchange, mut part: Part<'_>) -> Result<u64> 
         }
     };
     let left = if done.is_some() { 0 } else { bytes };
-    let own = Own {
+    let own = OwnRange {
         from: part.position,
         to: part.position + left,
     };
@@ -624,7 +624,7 @@ impl<'a> Free<'a> {
 }
 
 /// To or from which aggregators bytes go in a round, and which of the stream's they are.
-fn own_parts(part: &Part<'_>, plan: &Plan, own: &Own, round: u64) -> Vec<(usize, u64, u64)> {
+fn own_parts(part: &RankPart<'_>, plan: &Plan, own: &OwnRange, round: u64) -> Vec<(usize, u64, u64)> {
     let mut parts = Vec::new();
     for (at, aggregator) in plan.aggregators.iter().enumerate() {
         let (from, to) = own.within(part.view, plan.window(at, round));
@@ -636,7 +636,7 @@ fn own_parts(part: &Part<'_>, plan: &Plan, own: &Own, round: u64) -> Vec<(usize,
 }
 
 /// Bytes of the stream in a row, unless they lie so already.
-fn packed(memory: &Memory, from: u64, to: u64) -> Vec<u8> {
+fn packed(memory: &AccessMemory, from: u64, to: u64) -> Vec<u8> {
     if memory.slice(from, to).is_some() {
         return Vec::new();
     }
@@ -646,7 +646,7 @@ fn packed(memory: &Memory, from: u64, to: u64) -> Vec<u8> {
 }
 
 /// Read to every rank's memory: how many bytes there are for this one before the end of the file. All members call; blocks in the device only.
-pub async fn read(exchange: &impl Exchange, mut part: Part<'_>) -> Result<u64> {
+pub async fn read(exchange: &impl Exchange, mut part: RankPart<'_>) -> Result<u64> {
     let Begun { strategy, said, done } = part.begin(exchange, false).await?;
     let plan = match strategy {
         Strategy::Made => return Ok(done.unwrap_or(0)),
@@ -662,7 +662,7 @@ pub async fn read(exchange: &impl Exchange, mut part: Part<'_>) -> Result<u64> {
     };
     let end = file_end(&said);
     let left = if done.is_some() { 0 } else { part.memory.bytes() };
-    let own = Own {
+    let own = OwnRange {
         from: part.position,
         to: part.view.position_at(end).clamp(part.position, part.position + left),
     };

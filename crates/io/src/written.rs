@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use crate::error::Result;
-use crate::two_phase::pieces::{Row, Rows};
+use crate::two_phase::pieces::{PieceRows, Row};
 use crate::two_phase::{Exchange, Incoming, Outgoing};
 use crate::view::Piece;
 
@@ -36,7 +36,7 @@ impl Call {
 /// What one process has written, each row by a call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Written {
-    lists: Vec<(Call, Rows)>,
+    lists: Vec<(Call, PieceRows)>,
     /// In all lists.
     rows: usize,
 }
@@ -73,7 +73,7 @@ impl Written {
         let at = match behind {
             Some(behind) => self.lists.len() - 1 - behind,
             None => {
-                self.lists.push((call, Rows::default()));
+                self.lists.push((call, PieceRows::default()));
                 self.lists.len() - 1
             }
         };

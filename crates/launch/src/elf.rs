@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use isthmus_engine::other_mpi::Kind;
+use isthmus_engine::other_mpi::MpiFamily;
 use memchr::memmem;
 use object::elf::{self, DT_NEEDED, DT_RPATH, DT_RUNPATH, ET_DYN, ET_EXEC, FileHeader64};
 use object::read::elf::{Dyn, FileHeader, ProgramHeader, SectionHeader};
@@ -15,10 +15,10 @@ const OUR_MACHINE: u16 = elf::EM_AARCH64;
 
 /// Texts that a library of MPI contains and a program that is only linked to one does not. They are spelled from their ends, so that
 /// `mpiexec` does not contain them.
-const TEXTS: [(Kind, [&[u8]; 2]); 3] = [
-    (Kind::Mpich, [b"_RAVC_RIPM", b"DF_IMP"]),
-    (Kind::Mpich, [b"_IPM_I", b"DF_IMP"]),
-    (Kind::OpenMpi, [b"_ACM_IPMO", b"tini_ipm_ipmo"]),
+const TEXTS: [(MpiFamily, [&[u8]; 2]); 3] = [
+    (MpiFamily::Mpich, [b"_RAVC_RIPM", b"DF_IMP"]),
+    (MpiFamily::Mpich, [b"_IPM_I", b"DF_IMP"]),
+    (MpiFamily::OpenMpi, [b"_ACM_IPMO", b"tini_ipm_ipmo"]),
 ];
 
 /// The headers of an ELF file, as far as they concern us.
@@ -34,7 +34,7 @@ pub struct Elf {
     /// It refers to symbols that only libraries of Open MPI have.
     pub wants_open_mpi: bool,
     /// The MPI that is linked into it. Looked for only in a program that needs no library of MPI.
-    pub inside: Option<Kind>,
+    pub inside: Option<MpiFamily>,
 }
 
 impl Elf {
@@ -62,7 +62,7 @@ impl Elf {
             let names = sections.section(link).and_then(|section| section.data(endian, data));
             found.wants_open_mpi = names.is_ok_and(|names| memmem::find(names, b"\0ompi_mpi_comm_world\0").is_some());
         }
-        if !found.needed.iter().any(|name| Kind::of_any(name).is_some()) {
+        if !found.needed.iter().any(|name| MpiFamily::of_any(name).is_some()) {
             let constants = sections.section_by_name(endian, b".rodata");
             let constants = constants.and_then(|(_, section)| section.data(endian, data).ok());
             found.inside = constants.and_then(linked_in);
@@ -92,7 +92,7 @@ impl Elf {
 }
 
 /// The MPI that these constants of a program belong to.
-fn linked_in(constants: &[u8]) -> Option<Kind> {
+fn linked_in(constants: &[u8]) -> Option<MpiFamily> {
     let has = |texts: &[&[u8]; 2]| {
         texts.iter().all(|text| {
             let text: Vec<u8> = black_box(text).iter().rev().copied().collect();
@@ -125,9 +125,9 @@ mod tests {
 
     #[test]
     fn a_library_inside_is_known_by_two_texts() {
-        assert_eq!(linked_in(b"PMI_FD\0 MPIR_CVAR_ABORT\0"), Some(Kind::Mpich));
+        assert_eq!(linked_in(b"PMI_FD\0 MPIR_CVAR_ABORT\0"), Some(MpiFamily::Mpich));
         assert_eq!(linked_in(b"PMI_FD is not set\0"), None);
-        assert_eq!(linked_in(b"ompi_mpi_init\0 OMPI_MCA_"), Some(Kind::OpenMpi));
+        assert_eq!(linked_in(b"ompi_mpi_init\0 OMPI_MCA_"), Some(MpiFamily::OpenMpi));
         assert_eq!(linked_in(b""), None);
     }
 }

@@ -30,7 +30,7 @@ use crate::failure::{Failure, Result, say};
 use crate::nodes::{self, Node};
 use crate::options::Job;
 use crate::sink;
-use crate::wire::{Card, Loss, Part, ToHead, ToNode};
+use crate::wire::{Card, Loss, NodePart, ToHead, ToNode};
 use failures::Coordinator;
 use hangs::Hangs;
 
@@ -98,7 +98,7 @@ pub fn run(job: Job, nodes: Vec<Node>) -> Result<u8> {
 }
 
 /// What each node is told; which it is comes last.
-fn part(job: &Job, nonce: [u8; 16], nodes: &[Node]) -> Part {
+fn part(job: &Job, nonce: [u8; 16], nodes: &[Node]) -> NodePart {
     let of = nodes.iter().zip(0_u16..);
     let of = of.flat_map(|(node, index)| node.ranks.clone().map(move |_| index));
     // What belongs to the login on this machine, and not to the job.
@@ -110,7 +110,7 @@ fn part(job: &Job, nonce: [u8; 16], nodes: &[Node]) -> Part {
         Some(names) => names.contains(name),
         None => !own(name),
     };
-    Part {
+    NodePart {
         nonce,
         node: 0,
         of: of.collect(),
@@ -135,7 +135,7 @@ pub struct Spot {
 
 /// A process that starts daemons, or branches, and passes on their messages: `mpiexec` itself, or a branch.
 struct Head {
-    part: Part,
+    part: NodePart,
     launcher: Option<String>,
     fan_out: u32,
     /// By which children may reach us.
@@ -219,7 +219,7 @@ enum Source {
 }
 
 impl Head {
-    fn new(part: Part, launcher: Option<String>, fan_out: u32, addresses: Vec<IpAddr>) -> Result<Self> {
+    fn new(part: NodePart, launcher: Option<String>, fan_out: u32, addresses: Vec<IpAddr>) -> Result<Self> {
         let signals = Signals::take_over(&TAKEN).map_err(|error| Failure::machine("take over signals", error))?;
         sink::begin();
         let unheard = |error| Failure::machine("listen to the nodes", error);

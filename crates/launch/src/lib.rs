@@ -59,7 +59,8 @@ pub fn main() -> ExitCode {
             if job.timeout.is_none() {
                 job.timeout = options::timeout_of_environment()?;
             }
-            let own = std::env::vars_os().filter_map(|(name, _)| isthmus_engine::tunables::objection(name.to_str()?));
+            let own = std::env::vars_os()
+                .filter_map(|(name, _)| isthmus_engine::tunables::unknown_variable_hint(name.to_str()?));
             job.notes
                 .iter()
                 .cloned()

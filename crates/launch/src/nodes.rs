@@ -8,7 +8,7 @@ use crate::options::Command;
 
 /// What the command line says of hosts.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Wanted {
+pub struct HostOptions {
     /// In the order in which they were named.
     pub hosts: Vec<Host>,
     /// Ranks per host, where a host says nothing itself.
@@ -26,7 +26,7 @@ pub struct Host {
     pub slots: Option<u32>,
 }
 
-impl Wanted {
+impl HostOptions {
     /// Add the hosts of a comma-separated list (`a,b:4,user@c`).
     pub fn add_list(&mut self, list: &str) -> Result<()> {
         for entry in list.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
@@ -100,7 +100,7 @@ pub struct Node {
 
 /// Deal the ranks of `commands` out to the hosts, each in turn as many as it takes. Hosts that get none are left out; a host that is
 /// named again takes more.
-pub fn assign(wanted: &Wanted, commands: &[Command]) -> Result<Vec<Node>> {
+pub fn assign(wanted: &HostOptions, commands: &[Command]) -> Result<Vec<Node>> {
     let ranks: u32 = commands.iter().map(|command| command.ranks).sum();
     let mut hosts: Vec<Host> = Vec::new();
     for host in &wanted.hosts {
@@ -143,9 +143,9 @@ mod tests {
     use super::*;
 
     fn deal(list: &str, per_host: Option<u32>, ranks: u32) -> Result<Vec<(String, Range<u32>)>> {
-        let mut wanted = Wanted {
+        let mut wanted = HostOptions {
             per_host,
-            ..Wanted::default()
+            ..HostOptions::default()
         };
         wanted.add_list(list)?;
         let command = Command {

@@ -75,7 +75,7 @@ pub struct Job {
     pub report_hang: Option<Duration>,
     /// The machines that are named.
     #[serde(skip)]
-    pub hosts: nodes::Wanted,
+    pub hosts: nodes::HostOptions,
     /// What to tell the user before the job runs: options that do less here than elsewhere.
     #[serde(skip)]
     pub notes: Vec<String>,
@@ -98,7 +98,7 @@ impl Default for Job {
             debugger: false,
             never_end_others: false,
             report_hang: Some(HANG),
-            hosts: nodes::Wanted::default(),
+            hosts: nodes::HostOptions::default(),
             notes: Vec::new(),
         }
     }
@@ -218,7 +218,7 @@ pub fn parse(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result
         .iter()
         .chain(job.commands.iter().flat_map(|command| &command.environment));
     let objections: Vec<String> = all
-        .filter_map(|(name, _)| tunables::objection(name.to_str()?))
+        .filter_map(|(name, _)| tunables::unknown_variable_hint(name.to_str()?))
         .collect();
     job.notes.extend(objections);
     // Variables of one command come later, so they override those of all.
@@ -264,8 +264,8 @@ impl Parser {
             };
             self.counted.push(false);
             match self.options(&mut command)? {
-                Some(Found::Program(program)) => command.program = program,
-                Some(Found::Request(request)) => return Ok(Some(*request)),
+                Some(Parsed::Program(program)) => command.program = program,
+                Some(Parsed::Request(request)) => return Ok(Some(*request)),
                 None => return Err(Failure::usage("no program to run; see mpiexec --help")),
             }
             let mut more = false;
@@ -284,13 +284,13 @@ impl Parser {
     }
 
     /// The options of one command, up to its program.
-    fn options(&mut self, command: &mut Command) -> Result<Option<Found>> {
+    fn options(&mut self, command: &mut Command) -> Result<Option<Parsed>> {
         while let Some(argument) = self.arguments.next() {
             let Some(name) = option_name(&argument) else {
                 if argument == ":" {
                     return Ok(None);
                 }
-                return Ok(Some(Found::Program(argument)));
+                return Ok(Some(Parsed::Program(argument)));
             };
             let (name, value) = match name.split_once('=') {
                 Some((name, value)) => (name.to_owned(), Some(value.into())),
@@ -298,7 +298,7 @@ impl Parser {
             };
             self.attached = value;
             if let Some(request) = self.option(&name, command)? {
-                return Ok(Some(Found::Request(Box::new(request))));
+                return Ok(Some(Parsed::Request(Box::new(request))));
             }
             if self.attached.is_some() {
                 return Err(Failure::usage(format!("the option {name} takes no value of this form")));
@@ -544,7 +544,7 @@ fn unknown(option: &str) -> Failure {
     Failure::usage(format!("unknown option -{option}{cure} (see mpiexec --help)"))
 }
 
-enum Found {
+enum Parsed {
     Program(OsString),
     Request(Box<Request>),
 }

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use isthmus_engine::other_mpi::Kind;
+use isthmus_engine::other_mpi::MpiFamily;
 use object::read::ReadCache;
 
 use crate::elf::Elf;
@@ -179,7 +179,7 @@ const AGAIN: &str = "compile it again with the mpicc beside this mpiexec";
 
 /// Why a program that needs this library cannot run here; else whether it is a library of MPI.
 fn judge_library(name: &str, elf: &Elf, around: &ProgramContext<'_>) -> std::result::Result<bool, String> {
-    let Some(kind) = Kind::of_any(name) else {
+    let Some(kind) = MpiFamily::of_any(name) else {
         return Ok(false);
     };
     let is_ours = |file: &Path| {
@@ -199,8 +199,8 @@ fn judge_library(name: &str, elf: &Elf, around: &ProgramContext<'_>) -> std::res
         };
     }
     match kind {
-        Kind::Standard | Kind::Mpich | Kind::OpenMpi => {}
-        Kind::Cray => {
+        MpiFamily::Standard | MpiFamily::Mpich | MpiFamily::OpenMpi => {}
+        MpiFamily::Cray => {
             let ours = around.ours.unwrap_or(Path::new("our lib folder"));
             if !is_ours(&ours.join(name)) {
                 return Err(format!(
@@ -209,7 +209,7 @@ fn judge_library(name: &str, elf: &Elf, around: &ProgramContext<'_>) -> std::res
                 ));
             }
         }
-        Kind::WithoutVersion if elf.wants_open_mpi => {
+        MpiFamily::WithoutVersion if elf.wants_open_mpi => {
             let ours = around.ours.unwrap_or(Path::new("lib")).join("libmpi.so.40");
             return match around.is_preloaded {
                 true => Ok(true),
@@ -226,7 +226,7 @@ fn judge_library(name: &str, elf: &Elf, around: &ProgramContext<'_>) -> std::res
             ));
         }
     }
-    if kind == Kind::Mpich && elf.wants_open_mpi {
+    if kind == MpiFamily::Mpich && elf.wants_open_mpi {
         return Err(format!(
             "is linked to the {name} of Open MPI 1.10, which is of none of the ABIs here: {AGAIN}"
         ));
@@ -354,7 +354,7 @@ mod tests {
     #[test]
     fn an_mpi_inside_the_program_is_told_unless_our_library_is_linked_too() {
         let program = |needed: &[&str]| Elf {
-            inside: Some(Kind::Mpich),
+            inside: Some(MpiFamily::Mpich),
             ..elf(needed)
         };
         assert!(

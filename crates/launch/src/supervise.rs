@@ -32,7 +32,7 @@ use crate::rank_socket::{RankSocket, Refused, UnprovenPeer};
 use crate::sink;
 use crate::start::{self, Starter};
 use crate::watcher::Watcher;
-use crate::wire::Part;
+use crate::wire::NodePart;
 
 use elsewhere::Elsewhere;
 use foreign::Looks;
@@ -68,7 +68,7 @@ pub fn run(job: &Job) -> Result<u8> {
 }
 
 /// Run the part of a job that is this node's; what concerns the others goes up.
-pub fn run_part(part: Part, uplink: Uplink) -> Result<u8> {
+pub fn run_part(part: NodePart, uplink: Uplink) -> Result<u8> {
     let mut job = part.job;
     let mut environment = part.environment;
     // Ours come first here, too.

@@ -57,7 +57,7 @@ pub enum ToHead {
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToNode {
     /// What to run.
-    Run(Box<Part>),
+    Run(Box<NodePart>),
     /// To be the head of a group of nodes.
     Branch(Box<Subtree>),
     /// A rank on another node is reached so.
@@ -147,7 +147,7 @@ pub struct Card {
 
 /// The part of a job that runs on one node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
+pub struct NodePart {
     /// The job's secret.
     pub nonce: [u8; 16],
     /// Which node.
@@ -166,7 +166,7 @@ pub struct Part {
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subtree {
     /// What each of them runs.
-    pub part: Part,
+    pub part: NodePart,
     /// Which they are; the branch runs on the first.
     pub spots: Vec<Spot>,
     /// The command that starts another on a host, if the user has named one.
@@ -202,7 +202,7 @@ mod tests {
     use super::*;
     use crate::options::{Command, Pattern};
 
-    fn part() -> Part {
+    fn part() -> NodePart {
         let job = Job {
             commands: vec![Command {
                 ranks: 3,
@@ -220,7 +220,7 @@ mod tests {
             output_files: [None, Pattern::parse("outfile-pattern", "%h.%r").ok()],
             ..Job::default()
         };
-        Part {
+        NodePart {
             nonce: [7; 16],
             node: 1,
             of: vec![0, 0, 1],

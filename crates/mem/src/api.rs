@@ -97,13 +97,13 @@ pub type Physical = u64;
 
 /// `CUmemAccessDesc`: how a device accesses mapped memory.
 #[repr(C)]
-pub struct Access {
+pub struct AccessFlags {
     location_type: c_int,
     device: Ordinal,
     flags: c_int,
 }
 
-impl Access {
+impl AccessFlags {
     /// A device reads and writes.
     pub fn of(device: Ordinal) -> Self {
         /// `CU_MEM_LOCATION_TYPE_DEVICE`.
@@ -219,7 +219,7 @@ table! {
     reserve_free = c"cuMemAddressFree": (pointer: Address, bytes: usize);
     map = c"cuMemMap": (pointer: Address, bytes: usize, offset: usize, physical: Physical, flags: u64);
     unmap = c"cuMemUnmap": (pointer: Address, bytes: usize);
-    set_access = c"cuMemSetAccess": (pointer: Address, bytes: usize, access: *const Access, count: usize);
+    set_access = c"cuMemSetAccess": (pointer: Address, bytes: usize, access: *const AccessFlags, count: usize);
 }
 
 static API: AtomicPtr<Api> = AtomicPtr::new(null_mut());

@@ -33,7 +33,7 @@ const PHYSICAL: u64 = 1 << 63;
 
 /// An allocation of this process: where it begins, and what others need, or `None` if it cannot be exported.
 #[derive(Clone)]
-struct Own {
+struct OwnAllocation {
     base: Address,
     export: Option<Export>,
     /// Open as long as others may take it.
@@ -44,7 +44,7 @@ struct Own {
 #[derive(Default)]
 struct Exports {
     /// By id.
-    kept: HashMap<u64, Own>,
+    kept: HashMap<u64, OwnAllocation>,
     /// The same in the order in which they came, to look at one after the other.
     order: VecDeque<u64>,
     /// Those that were freed last.
@@ -130,7 +130,7 @@ fn is_there(api: &Api, base: Address, id: u64) -> bool {
 
 impl Exports {
     /// Keep it, unless another thread has done so meanwhile: what is kept.
-    fn add(&mut self, api: &Api, id: u64, mut own: Own) -> Own {
+    fn add(&mut self, api: &Api, id: u64, mut own: OwnAllocation) -> OwnAllocation {
         for _ in 0..self.order.len().min(LOOKS) {
             self.look_at_the_next(api);
         }
@@ -138,7 +138,7 @@ impl Exports {
         if let Some(kept) = self.kept.get(&id) {
             return kept.clone();
         }
-        let has_descriptor = |own: &&Own| own.physical.is_some();
+        let has_descriptor = |own: &&OwnAllocation| own.physical.is_some();
         if has_descriptor(&&own) && self.kept.values().filter(has_descriptor).count() >= MOST_DESCRIPTORS {
             (own.export, own.physical) = (None, None);
         }
@@ -174,8 +174,8 @@ impl Exports {
     }
 }
 
-fn ask(api: &Api, address: Address, device: Device, context: Object, id: u64) -> Own {
-    let none = Own {
+fn ask(api: &Api, address: Address, device: Device, context: Object, id: u64) -> OwnAllocation {
+    let none = OwnAllocation {
         base: address,
         export: None,
         physical: None,
@@ -201,7 +201,7 @@ fn ask(api: &Api, address: Address, device: Device, context: Object, id: u64) ->
         && let Some(handle) = handle_of(api, base)
     {
         count(&COUNTS.exports);
-        return Own {
+        return OwnAllocation {
             base,
             export: Some(export(handle, base, size, 0)),
             physical: None,
@@ -211,7 +211,7 @@ fn ask(api: &Api, address: Address, device: Device, context: Object, id: u64) ->
         && let Some(handle) = physical.handle()
     {
         count(&COUNTS.exports);
-        return Own {
+        return OwnAllocation {
             base: physical.base,
             export: Some(export(handle, physical.base, physical.size, 1)),
             physical: Some(Arc::new(physical)),

@@ -3,7 +3,7 @@
 //! A buffer that a program hands over may lie in host memory, or in memory of a CUDA device, which the processor cannot read. Everything
 //! above asks here: what kind an address is of ([`kind_of`]), to copy ([`copy`], [`copy_rows`]), to combine by kernels ([`combine`]), to let
 //! another process reach device memory ([`export`], [`map`]). The driver's library is opened at run time, and only if the process has
-//! loaded it itself: a program without CUDA pays one predictable branch ([`is_watched`]) and loads nothing.
+//! loaded it itself: a program without CUDA pays one predictable branch ([`Switch::Devices`]) and loads nothing.
 //!
 //! All calls may be made by any thread, with any current context or none; the program's current context is left as it is. They block until
 //! the bytes are there, unless they say otherwise. The program's own streams are not waited for: as with every MPI, a program synchronises
@@ -32,13 +32,15 @@ mod survey;
 
 use std::fmt;
 
+use isthmus_os::switches::Switch;
+
 pub use counts::{Counts, counts};
 pub use error::{Error, Result};
 pub use ipc::{MOST as MOST_MAPPINGS, Mapped};
-pub use isthmus_os::device::{has_driver, is_watched, watch};
+pub use isthmus_os::device::has_driver;
 pub use ranges::host_range;
 pub use scratch::Scratch;
-pub use survey::{Facts, Survey, survey};
+pub use survey::{DeviceFacts, Survey, survey};
 
 /// A device, by the driver's ordinal in this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -64,10 +66,10 @@ impl Kind {
 }
 
 /// What kind of memory `address` lies in. An error if it lies in none, as far as that can be told: memory of a device that has been freed.
-/// Without [`is_watched`], and as long as the process has not loaded the driver's library, all is host memory.
+/// Without [`Switch::Devices`], and as long as the process has not loaded the driver's library, all is host memory.
 #[inline]
 pub fn kind_of(address: *const u8) -> Result<Kind> {
-    if !is_watched() || ranges::is_surely_host(address.addr()) {
+    if !Switch::Devices.is_on() || ranges::is_surely_host(address.addr()) {
         return Ok(Kind::Host);
     }
     look::kind_of(address.addr())

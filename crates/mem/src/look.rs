@@ -5,7 +5,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use isthmus_os::device::is_watched;
+use isthmus_os::switches::Switch;
 use isthmus_os::{cpu, process, process_vm};
 
 use crate::api::{Address, Api, Object, attribute, code, driver, memory_type, pointer};
@@ -38,7 +38,7 @@ impl Seen {
 /// The driver, if this process has one that may be asked.
 #[inline]
 pub fn watched_driver() -> Option<&'static Api> {
-    if is_watched() { driver() } else { None }
+    if Switch::Devices.is_on() { driver() } else { None }
 }
 
 /// See [`crate::kind_of`].

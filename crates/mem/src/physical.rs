@@ -9,7 +9,7 @@ use isthmus_os::pidfd::PidFd;
 use isthmus_os::process::{self, Identity};
 
 use crate::Device;
-use crate::api::{Access, Address, Api, DESCRIPTOR, Ordinal, Physical, code};
+use crate::api::{AccessFlags, Address, Api, DESCRIPTOR, Ordinal, Physical, code};
 
 /// What an export says in the place of an IPC handle.
 #[derive(Clone, Copy)]
@@ -89,7 +89,10 @@ pub fn map(api: &Api, handle: [u8; 64], size: usize, devices: &[Device]) -> Opti
         return None;
     }
     let descriptor = exporter.take(handle.descriptor).ok()?;
-    let access: Vec<Access> = devices.iter().map(|device| Access::of(device.0 as Ordinal)).collect();
+    let access: Vec<AccessFlags> = devices
+        .iter()
+        .map(|device| AccessFlags::of(device.0 as Ordinal))
+        .collect();
     let mut physical: Physical = 0;
     let mut at: Address = 0;
     // SAFETY: the driver checks the descriptor and whether its memory has as many bytes, and writes what it is asked for, or nothing.

@@ -113,7 +113,7 @@ pub fn is_still_pageable(address: usize) -> bool {
 }
 
 /// Parts of every process.
-struct Own {
+struct OwnRanges {
     image: Range<usize>,
     heap: usize,
     stack: Range<usize>,
@@ -121,7 +121,7 @@ struct Own {
 
 /// Is it host memory without a query?
 pub fn is_surely_host(address: usize) -> bool {
-    static OWN: OnceLock<Own> = OnceLock::new();
+    static OWN: OnceLock<OwnRanges> = OnceLock::new();
     let own = OWN.get_or_init(own);
     own.image.contains(&address)
         || own.stack.contains(&address)
@@ -132,7 +132,7 @@ pub fn is_surely_host(address: usize) -> bool {
         || HOST.contain(address)
 }
 
-fn own() -> Own {
+fn own() -> OwnRanges {
     // Numbers of fields as in proc_pid_stat(5), from the third on, which follows the name in parentheses.
     let stat = small_file::read("/proc/self/stat").unwrap_or_default();
     let fields: Vec<&str> = stat
@@ -140,7 +140,7 @@ fn own() -> Own {
         .map_or_else(Vec::new, |(_, rest)| rest.split_whitespace().collect());
     let field = |number: usize| fields.get(number - 3).and_then(|text| text.parse().ok()).unwrap_or(0);
     let (stack, heap): (usize, usize) = (field(28), field(47));
-    Own {
+    OwnRanges {
         image: image(),
         heap: if heap > 1 { heap } else { usize::MAX },
         stack: if stack > STACK { stack - STACK..stack } else { 0..0 },

@@ -41,8 +41,8 @@ unsafe impl Send for Scratch {}
 unsafe impl Sync for Scratch {}
 
 /// Memory that is kept, by context (as a number) and size.
-static KEPT: Mutex<Option<Kept>> = Mutex::new(None);
-type Kept = HashMap<(usize, usize), Vec<Scratch>>;
+static KEPT: Mutex<Option<KeptScratch>> = Mutex::new(None);
+type KeptScratch = HashMap<(usize, usize), Vec<Scratch>>;
 
 fn size_for(bytes: usize) -> usize {
     match bytes <= STEP {

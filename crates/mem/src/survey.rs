@@ -2,6 +2,8 @@
 
 use std::ffi::{CStr, c_char, c_int, c_uint};
 
+use isthmus_os::switches::Switch;
+
 use crate::{Device, Error, Result};
 
 /// What the driver tells.
@@ -10,14 +12,14 @@ pub struct Survey {
     /// The version of the driver's interface: 12080 is 12.8.
     pub version: u32,
     /// In the driver's order.
-    pub devices: Vec<Facts>,
+    pub devices: Vec<DeviceFacts>,
     /// Pairs of devices of which the first cannot read the memory of the second.
     pub apart: Vec<(Device, Device)>,
 }
 
 /// A device.
 #[derive(Debug, Clone)]
-pub struct Facts {
+pub struct DeviceFacts {
     /// As the driver names it.
     pub name: String,
     /// Bytes of its memory.
@@ -28,7 +30,7 @@ type Init = unsafe extern "C" fn(c_uint) -> c_int;
 type Number = unsafe extern "C" fn(*mut c_int) -> c_int;
 type Get = unsafe extern "C" fn(*mut c_int, c_int) -> c_int;
 type Name = unsafe extern "C" fn(*mut c_char, c_int, c_int) -> c_int;
-type Memory = unsafe extern "C" fn(*mut usize, c_int) -> c_int;
+type TotalMemory = unsafe extern "C" fn(*mut usize, c_int) -> c_int;
 type CanAccess = unsafe extern "C" fn(*mut c_int, c_int, c_int) -> c_int;
 type ErrorName = unsafe extern "C" fn(c_int, *mut *const c_char) -> c_int;
 
@@ -93,7 +95,7 @@ fn load() -> Result<Library> {
     // SAFETY: the procedure's type.
     let answer = unsafe { library.procedure::<Init>(c"cuInit")?(0) };
     library.check(answer, "cuInit")?;
-    crate::watch();
+    Switch::Devices.turn_on();
     Ok(library)
 }
 
@@ -142,18 +144,18 @@ impl Library {
         self.check(answer, "cuDeviceGet").map(|()| device)
     }
 
-    fn facts(&self, device: c_int) -> Result<Facts> {
+    fn facts(&self, device: c_int) -> Result<DeviceFacts> {
         let mut name = [0; NAME];
         let mut memory = 0;
         // SAFETY: the procedures' types; there is room for a name, and the driver ends it with a zero.
         let name = unsafe {
             let answer = self.procedure::<Name>(c"cuDeviceGetName")?(name.as_mut_ptr(), NAME as c_int - 1, device);
             self.check(answer, "cuDeviceGetName")?;
-            let answer = self.procedure::<Memory>(c"cuDeviceTotalMem_v2")?(&raw mut memory, device);
+            let answer = self.procedure::<TotalMemory>(c"cuDeviceTotalMem_v2")?(&raw mut memory, device);
             self.check(answer, "cuDeviceTotalMem")?;
             CStr::from_ptr(name.as_ptr()).to_string_lossy().into_owned()
         };
-        Ok(Facts {
+        Ok(DeviceFacts {
             name,
             memory: memory as u64,
         })

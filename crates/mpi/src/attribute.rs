@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
-use crate::check::{self, sites};
+use isthmus_os::switches::Switch;
+
+use crate::check::sites;
 use crate::error::{Class, Error, Result};
 use crate::fail;
 use crate::handle::{Handle, Object};
@@ -186,7 +188,7 @@ impl<T: Cached> Keyvals<T> {
                 life,
             },
         );
-        if check::is_on() {
+        if Switch::Check.is_on() {
             sites::made(site_key(number));
         }
         Ok(number)
@@ -204,7 +206,7 @@ impl<T: Cached> Keyvals<T> {
         // Dropping the last reference takes the lock.
         drop(state);
         drop(freed);
-        if check::is_on() {
+        if Switch::Check.is_on() {
             sites::gone(site_key(number));
         }
         Ok(())
@@ -354,7 +356,7 @@ impl<T: Cached> Default for Attributes<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::handle::{Kind, Table};
+    use crate::handle::{ObjectKind, Table};
 
     struct Thing;
 
@@ -364,7 +366,7 @@ mod tests {
     const OTHER: Handle<Thing> = Handle::from_raw(78);
 
     impl Object for Thing {
-        const KIND: Kind = Kind::Win;
+        const KIND: ObjectKind = ObjectKind::Win;
         const INVALID: Class = Class::Win;
         const NULL: u32 = 0x110;
         const NAME: &'static str = "Thing";

@@ -1,4 +1,4 @@
-//! The checking mode: what `ISTHMUS_CHECK` asks for, and where the program made what it holds (docs/checking.md).
+//! The checking mode: what `ISTHMUS_CHECK` asks for ([`Switch::Check`]), and where the program made what it holds (docs/checking.md).
 //!
 //! Each check stands where it belongs: calls that all members make in `coll/check.rs`, accesses to windows in `win/record.rs`, buffers and
 //! types of messages in `ledger.rs`, and leftovers at the end in `environment/leftovers.rs`.
@@ -7,39 +7,25 @@ pub(crate) mod sites;
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use isthmus_engine::tunables::CHECK;
+use isthmus_os::switches::Switch;
 
-/// Off.
-const OFF: u8 = 0;
-/// On.
-const ON: u8 = 1;
-/// On, and each standard send is synchronous.
-const SYNCHRONOUS: u8 = 2;
-
-static LEVEL: AtomicU8 = AtomicU8::new(OFF);
+/// Is each standard send synchronous, too?
+static SYNCHRONOUS: AtomicBool = AtomicBool::new(false);
 
 /// The process has joined its job: as the tunable `check` says from now on.
 pub(crate) fn begin() {
-    let level = match CHECK.get() {
-        0 => OFF,
-        1 => ON,
-        _ => SYNCHRONOUS,
-    };
-    LEVEL.store(level, Ordering::Relaxed);
-}
-
-/// Are programs to be checked?
-#[inline(always)]
-pub(crate) fn is_on() -> bool {
-    LEVEL.load(Ordering::Relaxed) != OFF
+    let level = CHECK.get();
+    SYNCHRONOUS.store(level > 1, Ordering::Relaxed);
+    Switch::Check.turn(level > 0);
 }
 
 /// Is each standard send to be synchronous, so that programs which need them to be buffered deadlock?
 #[inline(always)]
 pub(crate) fn is_synchronous() -> bool {
-    LEVEL.load(Ordering::Relaxed) == SYNCHRONOUS
+    SYNCHRONOUS.load(Ordering::Relaxed)
 }
 
 /// A table by numbers of our own: handles, addresses of calls.

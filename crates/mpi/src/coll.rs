@@ -15,7 +15,6 @@ mod form;
 mod gather;
 mod neighbor;
 mod on_devices;
-mod operand;
 mod reduce;
 mod reduce_scatter;
 mod rooted;

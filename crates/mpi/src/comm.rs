@@ -26,7 +26,7 @@ use crate::errhandler::Errhandler;
 use crate::error::{Class, Result};
 use crate::fail;
 use crate::group::{self, Group, Members};
-use crate::handle::{Handle, Kind, Object, Table};
+use crate::handle::{Handle, Object, ObjectKind, Table};
 use crate::liveness::Health;
 use crate::process;
 use crate::topology::Topology;
@@ -87,7 +87,7 @@ static TABLE: Table<Comm> = Table::new();
 static KEYVALS: Keyvals<Comm> = Keyvals::new(12);
 
 impl Object for Comm {
-    const KIND: Kind = Kind::Comm;
+    const KIND: ObjectKind = ObjectKind::Comm;
     const INVALID: Class = Class::Comm;
     const NULL: u32 = 0x100;
     const NAME: &'static str = "MPI_Comm";

@@ -24,7 +24,7 @@ use crate::constants::PROC_NULL;
 use crate::device;
 use crate::error::{Class, Error, Result};
 use crate::fail;
-use crate::handle::{Handle, Kind, Object, Table};
+use crate::handle::{Handle, Object, ObjectKind, Table};
 
 pub use attributes::{
     type_create_keyval, type_delete_attr, type_dup, type_free, type_free_keyval, type_get_attr, type_set_attr,
@@ -65,7 +65,7 @@ const FIRST_ADDRESS: usize = 4096;
 static KEYVALS: Keyvals<Datatype> = Keyvals::new(13);
 
 impl Object for Datatype {
-    const KIND: Kind = Kind::Datatype;
+    const KIND: ObjectKind = ObjectKind::Datatype;
     const INVALID: Class = Class::Type;
     const NULL: u32 = 0x200;
     const NAME: &'static str = "MPI_Datatype";

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use isthmus_datatype::Type;
 use isthmus_engine::{counters, device};
 use isthmus_mem::{self as mem, Kind};
+use isthmus_os::switches::Switch;
 
 use crate::error::{Error, Result, room};
 use crate::fail;
@@ -20,7 +21,7 @@ pub(crate) use combine::Combine;
 /// What kind of memory `address` lies in.
 #[inline(always)]
 pub(crate) fn kind_of(argument: &str, address: *const u8) -> Result<Kind> {
-    match mem::is_watched() {
+    match Switch::Devices.is_on() {
         false => Ok(Kind::Host),
         true => ask(argument, address),
     }
@@ -190,7 +191,7 @@ impl Mirrors {
     /// As [`Self::add`], if `argument` is memory of a device; otherwise `buffer` itself.
     #[inline(always)]
     pub fn host(&mut self, argument: &str, buffer: *mut u8, count: i64, datatype: &Type, does: Use) -> Result<*mut u8> {
-        match mem::is_watched() {
+        match Switch::Devices.is_on() {
             false => Ok(buffer),
             true => self.host_of(argument, buffer, count, datatype, does),
         }

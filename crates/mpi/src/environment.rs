@@ -54,7 +54,7 @@ pub(crate) fn join(wanted: i32) -> Result<i32> {
     })
 }
 
-/// An objection, if another MPI's library is initialized in this process, and the job has several ranks: there each of them is a job of
+/// An unknown_variable_hint, if another MPI's library is initialized in this process, and the job has several ranks: there each of them is a job of
 /// its own.
 fn initialized_too() -> Option<String> {
     if isthmus_engine::world().size < 2 {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::error::{Class, Error, Result};
 use crate::fail;
-use crate::handle::{Handle, Kind, Object, Table};
+use crate::handle::{Handle, Object, ObjectKind, Table};
 use crate::process;
 
 pub use objects::{
@@ -56,7 +56,7 @@ pub const ERRORS_ABORT: Handle<Errhandler> = Handle::from_raw(0x142);
 pub const ERRORS_RETURN: Handle<Errhandler> = Handle::from_raw(0x143);
 
 impl Object for Errhandler {
-    const KIND: Kind = Kind::Errhandler;
+    const KIND: ObjectKind = ObjectKind::Errhandler;
     const INVALID: Class = Class::Errhandler;
     const NULL: u32 = 0x140;
     const NAME: &'static str = "MPI_Errhandler";

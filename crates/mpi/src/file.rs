@@ -26,13 +26,13 @@ use isthmus_io::failure::Failure;
 use isthmus_io::hints::Hints;
 use isthmus_io::two_phase::{Exchange, told, verdict};
 use isthmus_io::written::Written;
+use isthmus_os::switches::Switch;
 
-use crate::check;
 use crate::comm::Comm;
 use crate::errhandler::Errhandler;
 use crate::error::{Class, Error, Result};
 use crate::fail;
-use crate::handle::{Handle, Kind, Object, Table};
+use crate::handle::{Handle, Object, ObjectKind, Table};
 
 pub use access::{
     file_iread, file_iread_all, file_iread_at, file_iread_at_all, file_iread_shared, file_iwrite, file_iwrite_all,
@@ -111,7 +111,7 @@ pub struct File {
 }
 
 impl Object for File {
-    const KIND: Kind = Kind::File;
+    const KIND: ObjectKind = ObjectKind::File;
     const INVALID: Class = Class::File;
     const NULL: u32 = 0x118;
     const NAME: &'static str = "MPI_File";
@@ -168,7 +168,7 @@ impl File {
 
     /// Fails on all if not all members make this call (as in `file_sync`), where programs are checked; blocks there until all have called.
     fn same(&self, call: &str) -> Result<()> {
-        if !check::is_on() {
+        if !Switch::Check.is_on() {
             return Ok(());
         }
         let exchange = self.messages();

@@ -7,7 +7,7 @@ use isthmus_engine::Peer;
 use crate::constants::{IDENT, PROC_NULL, SIMILAR, UNDEFINED, UNEQUAL};
 use crate::error::{Class, Error, Result};
 use crate::fail;
-use crate::handle::{Handle, Kind, Object, Table};
+use crate::handle::{Handle, Object, ObjectKind, Table};
 use crate::process;
 use crate::process::SessionId;
 
@@ -26,7 +26,7 @@ pub struct Group {
 pub const GROUP_EMPTY: Handle<Group> = Handle::from_raw(0x109);
 
 impl Object for Group {
-    const KIND: Kind = Kind::Group;
+    const KIND: ObjectKind = ObjectKind::Group;
     const INVALID: Class = Class::Group;
     const NULL: u32 = 0x108;
     const NAME: &'static str = "MPI_Group";

@@ -18,8 +18,9 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use isthmus_engine::counters::{HANDLES_FREED, HANDLES_MADE};
+use isthmus_os::switches::Switch;
 
-use crate::check::{self, sites};
+use crate::check::sites;
 use crate::error::{Class, Error, Result};
 
 const INDEX_BITS: u32 = 19;
@@ -31,7 +32,7 @@ pub(crate) const GENERATION_MASK: u32 = (1 << GENERATION_BITS) - 1;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 #[allow(missing_docs)]
-pub enum Kind {
+pub enum ObjectKind {
     Comm = 1,
     Group = 2,
     Datatype = 3,
@@ -50,7 +51,7 @@ pub enum Kind {
 }
 
 /// The parts of a dynamic handle.
-pub fn compose(kind: Kind, generation: u32, index: u32) -> u32 {
+pub fn compose(kind: ObjectKind, generation: u32, index: u32) -> u32 {
     debug_assert!(index != 0 && index <= INDEX_MASK);
     ((kind as u32) << (INDEX_BITS + GENERATION_BITS)) | ((generation & GENERATION_MASK) << INDEX_BITS) | index
 }
@@ -66,7 +67,7 @@ pub fn decompose(raw: u32) -> (u32, u32, u32) {
 
 /// A handle of this kind that carries, for an index and a generation, somebody else's name of what it stands for.
 #[inline(always)]
-pub(crate) fn carry(kind: Kind, name: u32) -> u32 {
+pub(crate) fn carry(kind: ObjectKind, name: u32) -> u32 {
     (kind as u32) << (INDEX_BITS + GENERATION_BITS) | name
 }
 
@@ -80,7 +81,7 @@ pub(crate) fn carried(raw: u32) -> (u32, u32) {
 /// An object of MPI that users hold by handle.
 pub trait Object: Send + Sync + Sized + 'static {
     /// The kind in dynamic handles.
-    const KIND: Kind;
+    const KIND: ObjectKind;
     /// The error class for a handle that names nothing.
     const INVALID: Class;
     /// The standard ABI's value of the null handle; predefined objects follow it.
@@ -269,7 +270,7 @@ impl<T: Object> Table<T> {
         slot.object.store(Arc::into_raw(object).cast_mut(), Ordering::Release);
         HANDLES_MADE.add_anywhere(1);
         let handle = compose(T::KIND, slot.generation.load(Ordering::Relaxed), index);
-        if check::is_on() {
+        if Switch::Check.is_on() {
             sites::made(handle);
         }
         Ok(Handle::from_raw(handle))
@@ -345,7 +346,7 @@ impl<T: Object> Table<T> {
             .store((generation + 1) & GENERATION_MASK, Ordering::Relaxed);
         free.indexes.push(index);
         HANDLES_FREED.add_anywhere(1);
-        if check::is_on() {
+        if Switch::Check.is_on() {
             sites::gone(raw);
         }
         // SAFETY: `insert` put it there, and it was ours to take.
@@ -414,7 +415,7 @@ mod tests {
     static THINGS: Table<Thing> = Table::new();
 
     impl Object for Thing {
-        const KIND: Kind = Kind::Info;
+        const KIND: ObjectKind = ObjectKind::Info;
         const INVALID: Class = Class::Info;
         const NULL: u32 = 0x130;
         const NAME: &'static str = "Thing";
@@ -469,10 +470,17 @@ mod tests {
                 assert_eq!(code(wrong.resolve("thing")), INVALID, "bit {bit}");
             }
         }
-        for raw in [0, 1, 0x131, 0x7fff_ffff, u32::MAX, compose(Kind::Info, 0, INDEX_MASK)] {
+        for raw in [
+            0,
+            1,
+            0x131,
+            0x7fff_ffff,
+            u32::MAX,
+            compose(ObjectKind::Info, 0, INDEX_MASK),
+        ] {
             assert_eq!(code(Handle::<Thing>::from_raw(raw).resolve("thing")), INVALID);
         }
-        let wrong_kind = compose(Kind::Comm, 0, 1);
+        let wrong_kind = compose(ObjectKind::Comm, 0, 1);
         assert_eq!(code(Handle::<Thing>::from_raw(wrong_kind).resolve("thing")), INVALID);
         assert_eq!(code(Handle::<Thing>::NULL.remove("thing")), INVALID);
         handle.remove("thing").expect("live");

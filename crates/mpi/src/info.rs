@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::constants::{MAX_INFO_KEY, MAX_INFO_VAL};
 use crate::error::{Class, Result};
 use crate::fail;
-use crate::handle::{Handle, Kind, Object, Table};
+use crate::handle::{Handle, Object, ObjectKind, Table};
 
 /// A key and its value.
 pub type Pair = (Vec<u8>, Vec<u8>);
@@ -22,7 +22,7 @@ pub struct Info {
 }
 
 impl Object for Info {
-    const KIND: Kind = Kind::Info;
+    const KIND: ObjectKind = ObjectKind::Info;
     const INVALID: Class = Class::Info;
     const NULL: u32 = 0x130;
     const NAME: &'static str = "MPI_Info";

@@ -12,9 +12,10 @@ use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use isthmus_collective::elements::Elements;
+use isthmus_os::switches::Switch;
 use smallvec::SmallVec;
 
-use crate::check::{self, Map, sites};
+use crate::check::{Map, sites};
 use crate::completion::of_operation;
 use crate::datatype::Type;
 use crate::error::{Error, Result};
@@ -116,7 +117,11 @@ pub(crate) fn hold<const N: usize, Q>(
     start: impl FnOnce() -> Result<Handle<Q>>,
 ) -> Result<Handle<Q>> {
     // `start` stands in one place, so that it is compiled as part of the call.
-    let claimed = if check::is_on() { Some(claim(&buffers)?) } else { None };
+    let claimed = if Switch::Check.is_on() {
+        Some(claim(&buffers)?)
+    } else {
+        None
+    };
     let request = sites::kept_if(claimed.is_some(), start)?;
     if let Some(claimed) = claimed {
         hold_claimed(request.raw(), claimed);
@@ -190,7 +195,7 @@ pub(crate) fn keep<const N: usize, Q>(
     make: impl FnOnce() -> Result<Handle<Q>>,
 ) -> Result<Handle<Q>> {
     let request = make()?;
-    if check::is_on() {
+    if Switch::Check.is_on() {
         let buffers = buffers.iter().map(Held::new).collect();
         ledger().get_or_insert_default().add(request.raw(), buffers);
     }
@@ -217,7 +222,7 @@ pub(crate) fn hold_part<Q>(request: Handle<Q>, given: &Given<'_>) {
 /// Run an operation on these buffers that is over when it returns.
 #[inline(always)]
 pub(crate) fn pass<const N: usize, R>(buffers: [Given<'_>; N], run: impl FnOnce() -> Result<R>) -> Result<R> {
-    if check::is_on() {
+    if Switch::Check.is_on() {
         admit(&buffers)?;
     }
     run()
@@ -229,7 +234,7 @@ pub(crate) fn pass_received<const N: usize>(
     buffers: [Given<'_>; N],
     run: impl FnOnce() -> Result<Status>,
 ) -> Result<Status> {
-    let is_checked = check::is_on();
+    let is_checked = Switch::Check.is_on();
     if is_checked {
         admit(&buffers)?;
     }

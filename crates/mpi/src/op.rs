@@ -13,7 +13,7 @@ use crate::datatype::{Datatype, byte};
 use crate::device::{Combine, Mirrors, Use};
 use crate::error::{Class, Result};
 use crate::fail;
-use crate::handle::{Handle, Kind, Object, Table};
+use crate::handle::{Handle, Object, ObjectKind, Table};
 
 pub(crate) use isthmus_datatype::op::{find as find_kernel, find_for as find_kernel_of, number_of, number_of_pair};
 pub use isthmus_datatype::{Kernel, Predefined, Reduction};
@@ -34,7 +34,7 @@ enum Action {
 }
 
 impl Object for Op {
-    const KIND: Kind = Kind::Op;
+    const KIND: ObjectKind = ObjectKind::Op;
     const INVALID: Class = Class::Op;
     const NULL: u32 = 0x20;
     const NAME: &'static str = "MPI_Op";

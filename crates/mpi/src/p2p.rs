@@ -4,25 +4,22 @@
 //! goes straight from and to the user's buffer: no request, no allocation, no lock. Anything else the engine packs and
 //! unpacks piece by piece, told by its datatype where the pieces lie (`staging`).
 
-mod arguments;
 mod blocking;
 mod buffered;
 pub mod internal;
 mod nonblocking;
 mod partitioned;
 mod persistent;
+mod sides;
 mod staging;
 
-use isthmus_engine::{Arrival, Entered, OpId, Outcome, State, enter, wait_until};
+use isthmus_engine::{Entered, OpId, Outcome, State, enter, wait_until};
 
 use crate::completion::{received, sent};
-use crate::datatype::Datatype;
 use crate::error::{Error, Result};
-use crate::liveness::check_revoked;
 use crate::request::{self, anybody};
 use crate::status::Status;
 
-pub(crate) use arguments::{Incoming, Outgoing, Source, any_tag};
 pub use blocking::{recv, rsend, send, sendrecv, sendrecv_replace, ssend};
 pub use buffered::{
     bsend, buffer_attach, buffer_detach, buffer_flush, buffer_iflush, comm_attach_buffer, comm_detach_buffer,
@@ -34,10 +31,8 @@ pub use nonblocking::{irecv, irsend, isend, isendrecv, isendrecv_replace, issend
 pub(crate) use partitioned::forget_channels;
 pub use partitioned::{parrived, pready, pready_list, pready_range, precv_init, psend_init};
 pub use persistent::{bsend_init, recv_init, rsend_init, send_init, ssend_init};
-use staging::{Elements, Kept};
-
-/// Receives that are shorter are never advertised, whatever the engine's limits.
-const ADVERTISED_FROM: usize = 32 << 10;
+pub(crate) use sides::{Incoming, Outgoing, Source, any_tag};
+use staging::Kept;
 
 /// A transfer that has been started.
 struct Started {
@@ -45,176 +40,6 @@ struct Started {
     op: Option<OpId>,
     /// What the engine looks at meanwhile, beside the user's buffer.
     kept: Kept,
-}
-
-impl Outgoing<'_> {
-    /// Start. The buffer may be reused once it is complete.
-    ///
-    /// # Safety
-    /// The buffer must be readable where the datatype says until it is complete.
-    unsafe fn begin(&self, inside: &mut Entered) -> Result<Started> {
-        if let Some(datatype) = self.layout {
-            // SAFETY: the caller's promise.
-            return unsafe { self.begin_packing(inside, datatype) };
-        }
-        // SAFETY: the caller's promise.
-        let op = unsafe { self.post(inside) }?;
-        Ok(Started {
-            op,
-            kept: Kept::Nothing,
-        })
-    }
-
-    /// Start to send contiguous data. `None`: the buffer may be reused already.
-    ///
-    /// # Safety
-    /// The buffer must be readable for `self.bytes` bytes until the operation is complete.
-    #[inline(always)]
-    unsafe fn post(&self, inside: &mut Entered) -> Result<Option<OpId>> {
-        match self.to {
-            // SAFETY: the caller's promise.
-            Some(to) => Ok(unsafe { inside.send(self.mode, to, self.posting, self.buf, self.bytes) }?),
-            None => check_revoked(inside, self.posting.context).map(|()| None),
-        }
-    }
-
-    /// Send, and wait until the buffer may be reused.
-    ///
-    /// # Safety
-    /// The buffer must be readable where the datatype says.
-    #[inline(always)]
-    pub unsafe fn deliver(self) -> Result<()> {
-        if let Some(elements) = self.elements() {
-            // SAFETY: the caller's promise.
-            return unsafe { self.deliver_elements(&elements) };
-        }
-        let mut inside = enter();
-        // SAFETY: the operation is complete when this returns.
-        match unsafe { self.post(&mut inside) }? {
-            None => Ok(()),
-            Some(op) => await_send(&mut inside, op),
-        }
-    }
-
-    /// # Safety
-    /// As for [`Self::deliver`].
-    #[inline(never)]
-    unsafe fn deliver_elements(&self, elements: &Elements<&Datatype>) -> Result<()> {
-        let mut inside = enter();
-        // SAFETY: the caller's promise; the operation is complete when this returns.
-        match unsafe { self.post_elements(&mut inside, elements) }? {
-            None => Ok(()),
-            Some(op) => await_send(&mut inside, op),
-        }?;
-        elements.check()
-    }
-}
-
-impl Incoming<'_> {
-    /// Start.
-    ///
-    /// # Safety
-    /// The buffer must be writable where the datatype says until it is complete.
-    unsafe fn begin(&self, inside: &mut Entered) -> Result<Started> {
-        if let Some(datatype) = self.layout {
-            // SAFETY: the caller's promise.
-            return unsafe { self.begin_unpacking(inside, datatype) };
-        }
-        // SAFETY: the caller's promise.
-        let op = unsafe { self.post(inside, self.buf) }?;
-        Ok(Started {
-            op,
-            kept: Kept::Nothing,
-        })
-    }
-
-    /// Post the receive into `buf`. `None`: there is nothing to wait for.
-    ///
-    /// # Safety
-    /// `buf` must be writable for `self.bytes` bytes until the operation is complete.
-    #[inline(always)]
-    unsafe fn post(&self, inside: &mut Entered, buf: *mut u8) -> Result<Option<OpId>> {
-        let from = match self.from {
-            Source::Peer(peer) => Some(peer),
-            Source::Any => None,
-            Source::Nobody => return check_revoked(inside, self.context).map(|()| None),
-            Source::NoMessage => return Ok(None),
-            // SAFETY: the caller's promise.
-            Source::Matched(message) => unsafe {
-                return Ok(Some(inside.receive_matched(message, buf, self.bytes)?));
-            },
-        };
-        // SAFETY: the caller's promise.
-        Ok(Some(unsafe {
-            inside.receive(from, self.context, self.tag, buf, self.bytes)
-        }?))
-    }
-
-    /// The receive `op` has been started, and its caller goes on with something else.
-    #[inline]
-    fn advertise(&self, inside: &mut Entered, op: Option<OpId>) {
-        if self.bytes >= ADVERTISED_FROM
-            && let Some(op) = op
-        {
-            inside.advertise(op);
-        }
-    }
-
-    /// Receive, and wait for it.
-    ///
-    /// # Safety
-    /// The buffer must be writable where the datatype says.
-    #[inline(always)]
-    pub unsafe fn accept(self) -> Result<Status> {
-        if let Some(elements) = self.elements() {
-            // SAFETY: the caller's promise.
-            return unsafe { self.accept_elements(&elements) };
-        }
-        let mut inside = enter();
-        // SAFETY: the caller's promise.
-        if let Some(arrival) = unsafe { self.accept_at_once(&mut inside) } {
-            return Ok(Status::from(&arrival));
-        }
-        // SAFETY: the operation is complete when this returns.
-        match unsafe { self.post(&mut inside, self.buf) }? {
-            None => Ok(Status::NO_PROCESS),
-            Some(op) if self.from == Source::Any => await_anybody(&mut inside, op),
-            Some(op) => await_receive(&mut inside, op),
-        }
-    }
-
-    /// Receive a message that is here already.
-    ///
-    /// # Safety
-    /// `self.buf` must be writable for `self.bytes` bytes.
-    #[inline(always)]
-    unsafe fn accept_at_once(&self, inside: &mut Entered) -> Option<Arrival> {
-        let from = match self.from {
-            Source::Peer(peer) => Some(peer),
-            Source::Any => None,
-            Source::Nobody | Source::NoMessage => return None,
-            // SAFETY: the caller's promise.
-            Source::Matched(message) => unsafe {
-                return inside.receive_matched_at_once(message, self.buf, self.bytes);
-            },
-        };
-        // SAFETY: the caller's promise.
-        unsafe { inside.receive_at_once(from, self.context, self.tag, self.buf, self.bytes) }
-    }
-
-    /// # Safety
-    /// As for [`Self::accept`].
-    #[inline(never)]
-    unsafe fn accept_elements(&self, elements: &Elements<&Datatype>) -> Result<Status> {
-        let mut inside = enter();
-        // SAFETY: the caller's promise; the operation is complete when this returns.
-        let status = match unsafe { self.post_elements(&mut inside, elements) }? {
-            None => Ok(Status::NO_PROCESS),
-            Some(op) if self.from == Source::Any => await_anybody(&mut inside, op),
-            Some(op) => await_receive(&mut inside, op),
-        }?;
-        elements.check().map(|()| status)
-    }
 }
 
 impl Started {

@@ -8,7 +8,7 @@ use isthmus_engine::{Cause, ContextId, Entered, MessageId, Peer, enter, fault_ev
 use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::error::{Error, Result};
-use crate::handle::{Handle, Kind, carried, carry};
+use crate::handle::{Handle, ObjectKind, carried, carry};
 use crate::ledger::{self, Given, types};
 use crate::liveness::check_revoked;
 use crate::p2p::{Incoming, Source, any_tag};
@@ -172,9 +172,9 @@ pub unsafe fn imrecv(
 
 /// A live message, and its message space; `None`: `MPI_MESSAGE_NO_PROC`.
 #[derive(Clone, Copy)]
-struct Found(Option<(MessageId, ContextId)>);
+struct FoundMessage(Option<(MessageId, ContextId)>);
 
-impl Found {
+impl FoundMessage {
     fn name(self) -> Option<MessageId> {
         self.0.map(|(name, _)| name)
     }
@@ -208,7 +208,7 @@ pub fn scope(message: Handle<Message>) -> Option<Arc<Comm>> {
 fn take(inside: &mut Entered, wanted: ProbeKey, comm: &Comm) -> Option<Result<(Handle<Message>, Status)>> {
     match inside.matched_probe(wanted.from(), comm.context(), wanted.tag()) {
         Ok(Some((message, arrival))) => Some(Ok((
-            Handle::from_raw(carry(Kind::Message, message.0)),
+            Handle::from_raw(carry(ObjectKind::Message, message.0)),
             types::found(&arrival),
         ))),
         Ok(None) => {
@@ -221,15 +221,15 @@ fn take(inside: &mut Entered, wanted: ProbeKey, comm: &Comm) -> Option<Result<(H
 
 /// What a handle names.
 #[inline]
-fn find(message: Handle<Message>) -> Result<Found> {
+fn find(message: Handle<Message>) -> Result<FoundMessage> {
     if message == MESSAGE_NO_PROC {
-        return Ok(Found(None));
+        return Ok(FoundMessage(None));
     }
     let (kind, name) = carried(message.raw());
-    if kind == Kind::Message as u32 {
+    if kind == ObjectKind::Message as u32 {
         let name = MessageId(name);
         if let Some(context) = enter().context_of_message(name) {
-            return Ok(Found(Some((name, context))));
+            return Ok(FoundMessage(Some((name, context))));
         }
     }
     Err(fail!(Request, "message={message:?} is not a live handle (MPI_Message)"))

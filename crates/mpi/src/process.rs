@@ -36,12 +36,6 @@ static LIFE: Mutex<Life> = Mutex::new(Life {
     users: 0,
 });
 
-/// Is MPI there: initialized and not finalized, or in use by a session? Not in a child made by `fork`.
-#[inline(always)]
-pub fn is_active() -> bool {
-    isthmus_engine::is_in_use()
-}
-
 pub(crate) fn life() -> MutexGuard<'static, Life> {
     LIFE.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -20,12 +20,13 @@ use std::any::Any;
 use std::sync::Arc;
 
 use isthmus_engine::{ContextId, Entered, Guarded, OpId, Outcome, enter};
+use isthmus_os::switches::Switch;
 
-use crate::check::{self, sites};
+use crate::check::sites;
 use crate::comm::Comm;
 use crate::error::{Error, Result};
 use crate::fail;
-use crate::handle::{Handle, Kind, Object};
+use crate::handle::{Handle, Object, ObjectKind};
 use crate::status::Status;
 
 pub(crate) use background::detach;
@@ -198,7 +199,7 @@ struct Requests {
 }
 
 static REQUESTS: Guarded<Requests> = Guarded::new(Requests {
-    live: Slab::new(Kind::Request),
+    live: Slab::new(ObjectKind::Request),
     scopes: Scopes::new(),
     freed_comms: Vec::new(),
     orphans: Vec::new(),
@@ -220,7 +221,7 @@ impl Requests {
     fn insert(&mut self, comm: Option<&Comm>, work: Work) -> Handle<Request> {
         let scope = comm.map_or(Scope::NONE, |comm| self.scopes.hold(comm));
         let handle = self.live.insert_with(|| RegisteredRequest { scope, work });
-        if check::is_on() {
+        if Switch::Check.is_on() {
             sites::made(handle);
         }
         Handle::from_raw(handle)

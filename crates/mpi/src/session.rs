@@ -10,7 +10,7 @@ use crate::errhandler::Errhandler;
 use crate::error::{Class, Result};
 use crate::fail;
 use crate::group::{Group, Members, publish};
-use crate::handle::{Handle, Kind, Object, Table};
+use crate::handle::{Handle, Object, ObjectKind, Table};
 use crate::info::Info;
 use crate::process::{self, SessionId, kinds};
 use crate::{liveness, p2p};
@@ -25,7 +25,7 @@ pub struct Session {
 }
 
 impl Object for Session {
-    const KIND: Kind = Kind::Session;
+    const KIND: ObjectKind = ObjectKind::Session;
     const INVALID: Class = Class::Session;
     const NULL: u32 = 0x120;
     const NAME: &'static str = "MPI_Session";

@@ -34,7 +34,7 @@ use crate::errhandler::Errhandler;
 use crate::error::{Class, Result};
 use crate::fail;
 use crate::group::Group;
-use crate::handle::{Handle, Kind, Object, Table};
+use crate::handle::{Handle, Object, ObjectKind, Table};
 
 pub use access::{Origin, TargetElements, get, put, rget, rput};
 pub use accumulate::{accumulate, compare_and_swap, fetch_and_op, get_accumulate, raccumulate, rget_accumulate};
@@ -54,7 +54,7 @@ pub use passive::{
 pub use query::{win_get_group, win_get_name, win_set_name, win_shared_query};
 pub use remote::handle as handle_active;
 
-use control::{Own, Part, Plan, Seats};
+use control::{MemberPart, OwnPart, Plan, Seats};
 use dynamic::Attachments;
 use epoch::Epochs;
 use hints::Hints;
@@ -87,7 +87,7 @@ pub struct Win {
     group: Arc<Group>,
     size: usize,
     plan: Plan,
-    own: Own,
+    own: OwnPart,
     seats: Seats,
     /// If the members are on several nodes.
     away: Option<Box<Away>>,
@@ -122,7 +122,7 @@ unsafe impl Sync for Win {}
 static KEYVALS: Keyvals<Win> = Keyvals::new(14);
 
 impl Object for Win {
-    const KIND: Kind = Kind::Win;
+    const KIND: ObjectKind = ObjectKind::Win;
     const INVALID: Class = Class::Win;
     const NULL: u32 = 0x110;
     const NAME: &'static str = "MPI_Win";
@@ -188,7 +188,7 @@ impl Win {
 
     /// The part of a member of this node; `None`: it is on another one.
     #[inline]
-    fn part(&self, member: usize) -> Option<Part> {
+    fn part(&self, member: usize) -> Option<MemberPart> {
         self.seats.part(member)
     }
 

@@ -3,12 +3,11 @@
 use std::ffi::{c_int, c_void};
 use std::path::Path;
 use std::ptr::{NonNull, null_mut};
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 /// Where a driver of NVIDIA's is: its control device, or the one of a Windows host.
 const DRIVERS: [&str; 2] = ["/dev/nvidiactl", "/dev/dxg"];
 
-static WATCHED: AtomicBool = AtomicBool::new(false);
 /// What `dlopen` answered, once the library is there.
 static LIBRARY: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 /// How many libraries had been loaded when the driver's was looked for, and not found.
@@ -17,17 +16,6 @@ static LOADED: AtomicU64 = AtomicU64::new(u64::MAX);
 /// Does this machine have such a driver?
 pub fn has_driver() -> bool {
     DRIVERS.iter().any(|device| Path::new(device).exists())
-}
-
-/// From now on [`is_watched`] says yes: addresses shall be asked about.
-pub fn watch() {
-    WATCHED.store(true, Ordering::Relaxed);
-}
-
-/// Shall addresses be asked about? One load.
-#[inline(always)]
-pub fn is_watched() -> bool {
-    WATCHED.load(Ordering::Relaxed)
 }
 
 /// The driver's library, for `dlsym`, if this process has loaded it. Without it, the cost is that of looking whether any library has been

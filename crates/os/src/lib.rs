@@ -38,6 +38,7 @@ pub mod small_file;
 pub mod socket;
 pub mod stdio;
 pub mod subnet;
+pub mod switches;
 pub mod tap;
 pub mod thread;
 pub mod topology;

@@ -207,7 +207,7 @@ pub fn board<'a>(
 ) -> Result<Board<'a>, Error> {
     let [claim, _] = segment.agreements();
     let mut allocate = Some(allocate);
-    let mut own: Option<Found<'a>> = None;
+    let mut own: Option<SeenEntry<'a>> = None;
     loop {
         // SYNC: agreement-claim
         let claimed = claim.load(Ordering::Acquire);
@@ -246,7 +246,7 @@ pub fn board<'a>(
 
 /// An entry, as it was seen.
 #[derive(Clone, Copy)]
-struct Found<'a> {
+struct SeenEntry<'a> {
     at: u64,
     next: u64,
     state: &'a AtomicU64,
@@ -256,7 +256,7 @@ struct Found<'a> {
     words: &'a [AtomicU64],
 }
 
-impl<'a> Found<'a> {
+impl<'a> SeenEntry<'a> {
     /// Take a free one. `None`: somebody else has.
     fn take(mut self) -> Option<Self> {
         let taken = self.seen & !PHASES | TAKEN;
@@ -311,7 +311,7 @@ fn write_down(segment: &Segment, claimed: u64) {
 }
 
 /// The board of a group, and an entry that is free and large enough.
-fn find<'a>(segment: &'a Segment, key: u64, members: usize) -> (Option<Board<'a>>, Option<Found<'a>>) {
+fn find<'a>(segment: &'a Segment, key: u64, members: usize) -> (Option<Board<'a>>, Option<SeenEntry<'a>>) {
     let [_, head] = segment.agreements();
     // SYNC: agreements
     let mut at = head.load(Ordering::Acquire);
@@ -336,7 +336,7 @@ fn find<'a>(segment: &'a Segment, key: u64, members: usize) -> (Option<Board<'a>
 }
 
 /// One more entry, which is taken.
-fn add(segment: &Segment, at: Offset, members: usize) -> Result<Found<'_>, Error> {
+fn add(segment: &Segment, at: Offset, members: usize) -> Result<SeenEntry<'_>, Error> {
     let place: NonNull<AgreementEntry> = segment.at(at, bytes_for(members)).ok_or(Error::Foreign)?.cast();
     let [_, head] = segment.agreements();
     let mut latest = head.load(Ordering::Relaxed);
@@ -356,7 +356,7 @@ fn add(segment: &Segment, at: Offset, members: usize) -> Result<Found<'_>, Error
     }
 }
 
-fn look(segment: &Segment, at: u64) -> Option<Found<'_>> {
+fn look(segment: &Segment, at: u64) -> Option<SeenEntry<'_>> {
     let place: NonNull<AgreementEntry> = segment.at(Offset(at), size_of::<AgreementEntry>() as u64)?.cast();
     // SAFETY: in memory that was taken and aligned; numbers that never change once the entry can be found.
     let (next, members) = unsafe {
@@ -375,7 +375,7 @@ fn look(segment: &Segment, at: u64) -> Option<Found<'_>> {
         let entry = place.as_ptr();
         let words = place.add(1).cast::<AtomicU64>();
         let state = &(*entry).state;
-        Some(Found {
+        Some(SeenEntry {
             at,
             next,
             state,

@@ -109,7 +109,7 @@ table! {
 
 /// What decides how a rank waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Facts {
+pub struct WaitFacts {
     /// Threads of this node that may want a CPU: its ranks, times the threads that wait in each.
     pub ranks: u32,
     /// CPUs that they may use: the affinity mask, cut by the cgroup's quota.
@@ -137,7 +137,7 @@ pub struct Limits {
 
 impl Limits {
     /// From the facts.
-    pub fn of(facts: Facts) -> Self {
+    pub fn of(facts: WaitFacts) -> Self {
         if facts.ranks > facts.cpus {
             // The peer may need our CPU to get anywhere. All that share ours have their turns before it has come: a rank that slept by then
             // would have to be woken for each message, which takes as long as several turns.
@@ -244,7 +244,7 @@ impl Backoff {
         oversubscribed: bool,
         network: u32,
         activity: impl FnOnce() -> PeerActivity,
-        facts: impl FnOnce() -> Facts,
+        facts: impl FnOnce() -> WaitFacts,
         clock: impl FnOnce() -> Duration,
     ) -> Next {
         let yields_for_network = self.yields_for(network);

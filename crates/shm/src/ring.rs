@@ -75,7 +75,7 @@ const _: () = assert!(size_of::<Credit>() == 128);
 const AHEAD: u64 = 4 * LINE;
 
 /// Where a ring's words are: shared memory, or loom's cells in the model.
-pub trait Memory {
+pub trait RingMemory {
     /// Bytes of data, a power of two.
     fn size(&self) -> u64;
     /// The credit block.
@@ -164,7 +164,7 @@ pub struct Room {
     pub at: u64,
 }
 
-impl<M: Memory> Producer<M> {
+impl<M: RingMemory> Producer<M> {
     /// The producer of a new ring whose memory is all zero.
     pub fn new(memory: M) -> Self {
         let clean = memory.size();
@@ -296,7 +296,7 @@ pub struct Record {
     pub at: u64,
 }
 
-impl<M: Memory> Consumer<M> {
+impl<M: RingMemory> Consumer<M> {
     /// The consumer of a new ring.
     pub fn new(memory: M) -> Self {
         Self {
@@ -459,7 +459,7 @@ impl Mapped {
 }
 
 #[cfg(not(loom))]
-impl Memory for Mapped {
+impl RingMemory for Mapped {
     #[inline]
     fn size(&self) -> u64 {
         self.size
@@ -493,7 +493,7 @@ impl Memory for Mapped {
 }
 
 /// Shared ownership of a memory, for tests and the model.
-impl<M: Memory> Memory for Arc<M> {
+impl<M: RingMemory> RingMemory for Arc<M> {
     fn size(&self) -> u64 {
         (**self).size()
     }

@@ -302,7 +302,7 @@ fn usual_base(nonce: [u8; 16]) -> usize {
 }
 
 /// What the header says that never changes, and how much everybody maps.
-struct Facts {
+struct SegmentFacts {
     ranks: u32,
     cpus: u32,
     nodes: u16,
@@ -320,7 +320,7 @@ fn clone_failed(error: std::io::Error) -> isthmus_os::Error {
 }
 
 /// Look at the header of what should be a segment with this nonce.
-fn inspect(fd: &OwnedFd, nonce: [u8; 16]) -> Result<Facts, Error> {
+fn inspect(fd: &OwnedFd, nonce: [u8; 16]) -> Result<SegmentFacts, Error> {
     let length = memfd::length(fd)?;
     if length < PAGE {
         return Err(Error::Foreign);
@@ -337,7 +337,7 @@ fn inspect(fd: &OwnedFd, nonce: [u8; 16]) -> Result<Facts, Error> {
     if !sane || limit > LIMITS[0] || limit < arena(ranks, nodes) || length < arena(ranks, nodes) {
         return Err(Error::Foreign);
     }
-    Ok(Facts {
+    Ok(SegmentFacts {
         ranks,
         cpus,
         nodes,
@@ -414,7 +414,7 @@ impl Segment {
         Ok(Self::map(mapping, fd.try_clone().map_err(clone_failed)?, &facts))
     }
 
-    fn map(mapping: Mapping, fd: OwnedFd, facts: &Facts) -> Self {
+    fn map(mapping: Mapping, fd: OwnedFd, facts: &SegmentFacts) -> Self {
         Self {
             open: AtomicU64::new(mapping.len() as u64),
             ordinary: mapping.len() as u64,

@@ -5,7 +5,7 @@ pub mod active_set;
 
 use std::ffi::c_int;
 
-use isthmus_collective::symmetric::{Array, Board, Caller, Combine, Group, Memory};
+use isthmus_collective::symmetric::{Array, Board, Caller, Combine, Group, SymmetricMemory};
 
 use crate::call::Call;
 use crate::job::{Job, job};
@@ -13,7 +13,7 @@ use crate::numbers::{Element, Operation, Reduces, Sum};
 use crate::order;
 use crate::team::TeamHandle;
 
-impl Memory for Job {
+impl SymmetricMemory for Job {
     #[inline]
     fn name(&self, address: usize, length: usize) -> Option<u64> {
         self.ranges.name(address, length)

@@ -26,7 +26,7 @@ use isthmus_os::{Error, clock, errno};
 use crate::layout::{Cursor, Layout};
 use crate::transfer::{self, Interrupted, Transfer};
 
-pub use facts::{Facts, facts};
+pub use facts::{CmaCosts, facts};
 
 /// A proof of identity holds for so long: counting through all process ids takes longer.
 const FRESH: Duration = Duration::from_millis(100);

@@ -49,7 +49,7 @@ struct Rule {
     mechanism: Option<String>,
     direction: Option<Direction>,
     about: About,
-    kind: Kind,
+    kind: FaultKind,
     after: u64,
     times: u64,
     at: u64,
@@ -67,7 +67,7 @@ enum About {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum FaultKind {
     Errno(i32),
     Stop,
     Kill,
@@ -116,7 +116,11 @@ impl Plan {
     pub fn strike_piece(&self, direction: Direction) {
         if let Some((kind, _)) = self.strike(RING, direction) {
             // There is no other kind for rings, and signals to oneself are not refused.
-            let signal = if kind == Kind::Stop { signal::STOP } else { signal::KILL };
+            let signal = if kind == FaultKind::Stop {
+                signal::STOP
+            } else {
+                signal::KILL
+            };
             let _ = signal_to_myself(signal);
         }
     }
@@ -129,13 +133,13 @@ impl Plan {
 
     /// Is a frame to be lost that a process is about to send to another node?
     pub fn loses_frame(&self) -> bool {
-        let mut rules = self.rules.iter().filter(|rule| rule.kind == Kind::Lost);
+        let mut rules = self.rules.iter().filter(|rule| rule.kind == FaultKind::Lost);
         rules.any(Rule::is_due)
     }
 
     /// Is a frame to be nonsense that a process is about to send to another node? Then it is made so.
     pub fn damage_frame(&self, frame: &mut [u8]) {
-        let damages = |rule: &&Rule| rule.about == About::Frames && rule.kind == Kind::Damaged;
+        let damages = |rule: &&Rule| rule.about == About::Frames && rule.kind == FaultKind::Damaged;
         for rule in self.rules.iter().filter(damages) {
             let byte = usize::try_from(rule.at).ok().and_then(|at| frame.get_mut(at));
             // No inversion: a frame may be about to be sent twice.
@@ -156,7 +160,7 @@ impl Plan {
     }
 
     /// What strikes this call, and after how many bytes.
-    fn strike(&self, mechanism: &str, direction: Direction) -> Option<(Kind, u64)> {
+    fn strike(&self, mechanism: &str, direction: Direction) -> Option<(FaultKind, u64)> {
         let mut fitting = self.rules.iter().filter(|rule| rule.fits(mechanism, direction));
         fitting.find(|rule| rule.is_due()).map(|rule| (rule.kind, rule.at))
     }
@@ -180,15 +184,15 @@ impl Rule {
             other => return Err(format!("\"{other}\" is not pull, push, any, memory, frame or address")),
         };
         let kind = match parts.next().unwrap_or_default() {
-            "EPERM" => Kind::Errno(errno::EPERM),
-            "ENOSYS" => Kind::Errno(errno::ENOSYS),
-            "ESRCH" => Kind::Errno(errno::ESRCH),
-            "EFAULT" => Kind::Errno(errno::EFAULT),
-            "ENOMEM" => Kind::Errno(errno::ENOMEM),
-            "STOP" => Kind::Stop,
-            "KILL" => Kind::Kill,
-            "LOST" => Kind::Lost,
-            "DAMAGED" => Kind::Damaged,
+            "EPERM" => FaultKind::Errno(errno::EPERM),
+            "ENOSYS" => FaultKind::Errno(errno::ENOSYS),
+            "ESRCH" => FaultKind::Errno(errno::ESRCH),
+            "EFAULT" => FaultKind::Errno(errno::EFAULT),
+            "ENOMEM" => FaultKind::Errno(errno::ENOMEM),
+            "STOP" => FaultKind::Stop,
+            "KILL" => FaultKind::Kill,
+            "LOST" => FaultKind::Lost,
+            "DAMAGED" => FaultKind::Damaged,
             other => return Err(format!("\"{other}\" is no fault")),
         };
         let mut rule = Self {
@@ -213,13 +217,13 @@ impl Rule {
                 other => return Err(format!("\"{other}\" is not after, times, at or rank")),
             }
         }
-        if mechanism == Some(RING) && (matches!(kind, Kind::Errno(_)) || rule.at > 0) {
+        if mechanism == Some(RING) && (matches!(kind, FaultKind::Errno(_)) || rule.at > 0) {
             return Err("a ring knows only STOP and KILL, between pieces".into());
         }
         let is_of_network = match about {
-            About::Frames => matches!(kind, Kind::Lost | Kind::Damaged),
-            About::Addresses => kind == Kind::Damaged,
-            About::Copies | About::Memory => !matches!(kind, Kind::Lost | Kind::Damaged),
+            About::Frames => matches!(kind, FaultKind::Lost | FaultKind::Damaged),
+            About::Addresses => kind == FaultKind::Damaged,
+            About::Copies | About::Memory => !matches!(kind, FaultKind::Lost | FaultKind::Damaged),
         };
         if !is_of_network {
             return Err(ONLY_OF_NETWORK.into());
@@ -278,13 +282,13 @@ impl<T> Fault<T> {
         let cut = range.start.saturating_add(at).min(range.end);
         let done = if cut > range.start { call(range.start..cut)? } else { 0 };
         match kind {
-            Kind::Errno(errno) => Err(Interrupted {
+            FaultKind::Errno(errno) => Err(Interrupted {
                 done,
                 ..Interrupted::at_once("injected fault", errno)
             }),
-            Kind::Stop => signal_to_myself(signal::STOP).map(|()| done),
-            Kind::Kill => signal_to_myself(signal::KILL).map(|()| done),
-            Kind::Lost | Kind::Damaged => unreachable!("rules for copies have no such kind"),
+            FaultKind::Stop => signal_to_myself(signal::STOP).map(|()| done),
+            FaultKind::Kill => signal_to_myself(signal::KILL).map(|()| done),
+            FaultKind::Lost | FaultKind::Damaged => unreachable!("rules for copies have no such kind"),
         }
     }
 }
@@ -308,10 +312,10 @@ impl<T: Transfer> Fault<T> {
             ..stopped
         };
         match kind {
-            Kind::Errno(errno) => Err(Interrupted::at_once("injected fault", errno)),
-            Kind::Stop => signal_to_myself(signal::STOP).and_then(|()| call(cut..range.end)),
-            Kind::Kill => signal_to_myself(signal::KILL),
-            Kind::Lost | Kind::Damaged => unreachable!("rules for copies have no such kind"),
+            FaultKind::Errno(errno) => Err(Interrupted::at_once("injected fault", errno)),
+            FaultKind::Stop => signal_to_myself(signal::STOP).and_then(|()| call(cut..range.end)),
+            FaultKind::Kill => signal_to_myself(signal::KILL),
+            FaultKind::Lost | FaultKind::Damaged => unreachable!("rules for copies have no such kind"),
         }
         .map_err(later)
     }
@@ -437,7 +441,7 @@ mod tests {
     fn the_ring_is_meant_only_by_name() {
         let strikes = |text: &str| plan(text).strike(RING, Direction::Push).map(|(kind, _)| kind);
         assert_eq!(strikes("any:KILL,push:EPERM,cma.any:STOP,ring.pull:STOP"), None);
-        assert_eq!(strikes("any:EPERM,ring.any:STOP"), Some(Kind::Stop));
+        assert_eq!(strikes("any:EPERM,ring.any:STOP"), Some(FaultKind::Stop));
         assert_eq!(strikes("ring.push:KILL:after=1"), None);
         assert_eq!(outcomes("ring.any:KILL"), [(10, None, 10); 8]);
     }

@@ -141,7 +141,7 @@ impl Transfer for Mapped {
 
 /// What copying takes on this machine, for buffers that are in a cache, in picoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Facts {
+pub struct CopyCosts {
     /// Per byte.
     pub byte: u64,
     /// Per block after the first.
@@ -151,7 +151,7 @@ pub struct Facts {
 /// Until the first bytes move: fetching a line that another processor holds.
 const START: u64 = 150_000;
 
-impl Facts {
+impl CopyCosts {
     /// How long a transfer takes.
     pub fn cost(&self, shape: Shape) -> Duration {
         let blocks = shape.local_blocks.max(shape.remote_blocks).max(1);
@@ -163,17 +163,17 @@ impl Facts {
 }
 
 /// Probed at first use. Takes some 50 us.
-pub fn facts() -> Facts {
-    static FACTS: OnceLock<Facts> = OnceLock::new();
+pub fn facts() -> CopyCosts {
+    static FACTS: OnceLock<CopyCosts> = OnceLock::new();
     *FACTS.get_or_init(measure)
 }
 
 #[cold]
-fn measure() -> Facts {
+fn measure() -> CopyCosts {
     const BYTES: u64 = 64 << 10;
     const BLOCKS: u64 = 512;
     // As CMA's facts have it for our own copies (Sapphire Rapids): there is not always memory for a probe.
-    const USUAL: Facts = Facts { byte: 20, block: 2_000 };
+    const USUAL: CopyCosts = CopyCosts { byte: 20, block: 2_000 };
     let probe = |value| local::probe_bytes(value, BYTES as usize);
     let (Some(source), Some(mut target)) = (probe(1), probe(2)) else {
         return USUAL;
@@ -197,7 +197,7 @@ fn measure() -> Facts {
         });
         rounds.min().unwrap_or(0)
     };
-    Facts {
+    CopyCosts {
         byte: (time(&from) / BYTES).max(1),
         block: (time(&Layout::Spans(&spans)) / BLOCKS).max(1),
     }
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn costs_follow_the_facts() {
-        let facts = Facts { byte: 20, block: 2000 };
+        let facts = CopyCosts { byte: 20, block: 2000 };
         assert_eq!(facts.cost(Shape::contiguous(0)), Duration::from_nanos(150));
         assert_eq!(
             facts.cost(Shape {

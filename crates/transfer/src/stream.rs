@@ -60,7 +60,7 @@ pub trait Drain: Debug + Send {
 
 /// The streams there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum StreamKind {
     /// [`vmsplice`].
     Vmsplice,
     /// [`writev`].
@@ -72,7 +72,7 @@ pub enum Kind {
 /// How many kinds there are.
 pub const KINDS: usize = 3;
 
-impl Kind {
+impl StreamKind {
     /// All of them.
     pub const ALL: [Self; KINDS] = [Self::Vmsplice, Self::Writev, Self::Loopback];
 
@@ -110,9 +110,9 @@ impl Kind {
         self.facts().cost(shape)
     }
 
-    fn facts(self) -> Facts {
-        static FACTS: [OnceLock<Facts>; KINDS] = [const { OnceLock::new() }; KINDS];
-        *FACTS[self as usize].get_or_init(|| measure(self).unwrap_or(Facts::USUAL))
+    fn facts(self) -> StreamCosts {
+        static FACTS: [OnceLock<StreamCosts>; KINDS] = [const { OnceLock::new() }; KINDS];
+        *FACTS[self as usize].get_or_init(|| measure(self).unwrap_or(StreamCosts::USUAL))
     }
 }
 
@@ -197,7 +197,7 @@ fn gather(local: &Layout<'_>, range: Range<u64>, spans: &mut Vec<Span>) -> u64 {
 
 /// What the two sides take, in picoseconds.
 #[derive(Debug, Clone, Copy)]
-struct Facts {
+struct StreamCosts {
     /// Feeding and draining of nothing to speak of.
     calls: u64,
     /// Per byte: the slower side, and the faster one.
@@ -205,7 +205,7 @@ struct Facts {
     faster: u64,
 }
 
-impl Facts {
+impl StreamCosts {
     /// Should the probe fail, nothing will be moved this way either.
     const USUAL: Self = Self {
         calls: 1_000_000,
@@ -228,7 +228,7 @@ impl Facts {
 
 /// Both sides of a piece, in this process.
 #[cold]
-fn measure(kind: Kind) -> Option<Facts> {
+fn measure(kind: StreamKind) -> Option<StreamCosts> {
     const ROUNDS: usize = 5;
     let (mut feed, descriptor) = kind.open().ok()?;
     let mut drain = kind.drain(descriptor);
@@ -260,7 +260,7 @@ fn measure(kind: Kind) -> Option<Facts> {
     };
     let (least, whole) = (time(64)?, time(PIECE)?);
     let byte = |side: usize| (whole[side].saturating_sub(least[side]) * 1000 / PIECE).max(1);
-    Some(Facts {
+    Some(StreamCosts {
         calls: (least[0] + least[1]) * 1000,
         slower: byte(0).max(byte(1)),
         faster: byte(0).min(byte(1)),

@@ -6,7 +6,6 @@
 //! The pages are lent: their bytes must not change until the peer has read them. A kernel may copy instead (a series of 2026
 //! makes `vmsplice` a plain write); [`is_a_copy`] tries, and says so.
 
-use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::OnceLock;
 
@@ -14,49 +13,15 @@ use isthmus_os::Error;
 use isthmus_os::pipe::{self, Pipe};
 use isthmus_os::process_vm::Span;
 
-use crate::layout::Layout;
-use crate::stream::{self, Feed};
-use crate::transfer::Interrupted;
-use crate::writev::large_pipe;
-
-#[derive(Debug)]
-struct Vmsplice {
-    writer: OwnedFd,
-    /// Nobody reads here; with it there is always a reader, and so never a SIGPIPE.
-    _reader: OwnedFd,
-}
+use crate::stream::Feed;
+use crate::writev;
 
 /// A new pipe: our end, and the descriptor of the other one.
 ///
 /// # Errors
 /// No descriptors are left.
 pub fn open() -> Result<(Box<dyn Feed>, OwnedFd), Error> {
-    let Pipe { reader, writer } = large_pipe()?;
-    let handed = stream::duplicate(&reader)?;
-    Ok((
-        Box::new(Vmsplice {
-            writer,
-            _reader: reader,
-        }),
-        handed,
-    ))
-}
-
-impl Feed for Vmsplice {
-    fn name(&self) -> &'static str {
-        "vmsplice"
-    }
-
-    fn lends(&self) -> bool {
-        true
-    }
-
-    unsafe fn feed(&mut self, local: &Layout<'_>, range: Range<u64>) -> Result<u64, Interrupted> {
-        stream::in_calls(local, range, |spans| {
-            // SAFETY: the caller's promise: the spans are a part of the range, and lent until they are drained.
-            unsafe { pipe::vmsplice(&self.writer, spans) }
-        })
-    }
+    writev::open_pipe(true)
 }
 
 /// Does this kernel copy what is spliced? `None`: it does not splice at all. Tried once per process.

@@ -18,7 +18,7 @@ const CAPACITY: usize = 1 << 20;
 
 /// A pipe that is as large as we are allowed: where the user's pipes have too many pages already
 /// (`/proc/sys/fs/pipe-user-pages-soft`) it is small, and works.
-pub(crate) fn large_pipe() -> Result<Pipe, Error> {
+fn large_pipe() -> Result<Pipe, Error> {
     let pipe = pipe::create()?;
     let mut wanted = CAPACITY;
     while wanted > stream::PIECE as usize && pipe::resize(&pipe.writer, wanted).is_err() {
@@ -27,8 +27,10 @@ pub(crate) fn large_pipe() -> Result<Pipe, Error> {
     Ok(pipe)
 }
 
+/// Writes into a pipe, or attaches pages to it.
 #[derive(Debug)]
-struct Writev {
+struct PipeFeed {
+    attaches: bool,
     writer: OwnedFd,
     /// Nobody reads here; with it there is always a reader, and so never a SIGPIPE.
     _reader: OwnedFd,
@@ -39,10 +41,16 @@ struct Writev {
 /// # Errors
 /// No descriptors are left.
 pub fn open() -> Result<(Box<dyn Feed>, OwnedFd), Error> {
+    open_pipe(false)
+}
+
+/// As [`open`]; `attaches`: what is sent is attached to the pipe and not written into it.
+pub(crate) fn open_pipe(attaches: bool) -> Result<(Box<dyn Feed>, OwnedFd), Error> {
     let Pipe { reader, writer } = large_pipe()?;
     let handed = stream::duplicate(&reader)?;
     Ok((
-        Box::new(Writev {
+        Box::new(PipeFeed {
+            attaches,
             writer,
             _reader: reader,
         }),
@@ -50,19 +58,20 @@ pub fn open() -> Result<(Box<dyn Feed>, OwnedFd), Error> {
     ))
 }
 
-impl Feed for Writev {
+impl Feed for PipeFeed {
     fn name(&self) -> &'static str {
-        "writev"
+        if self.attaches { "vmsplice" } else { "writev" }
     }
 
     fn lends(&self) -> bool {
-        false
+        self.attaches
     }
 
     unsafe fn feed(&mut self, local: &Layout<'_>, range: Range<u64>) -> Result<u64, Interrupted> {
+        let call = if self.attaches { pipe::vmsplice } else { pipe::writev };
         stream::in_calls(local, range, |spans| {
-            // SAFETY: the caller's promise: the spans are a part of the range.
-            unsafe { pipe::writev(&self.writer, spans) }
+            // SAFETY: the caller's promise: the spans are a part of the range, and lent until they are drained if pages are attached.
+            unsafe { call(&self.writer, spans) }
         })
     }
 }

@@ -132,7 +132,7 @@ fn count_refusals(procedure: &Procedure, (teller, call): (&str, String), body: &
             *argument = format!("argument_{index}");
         }
     }
-    body.before.push_str("refusal.averted();\n");
+    body.before.push_str("refusal.disarm();\n");
     Ok(())
 }
 

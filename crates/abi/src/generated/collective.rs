@@ -52,7 +52,7 @@ unsafe fn allgather_init<A: Abi, N: Number>(
             let refusal = entry::Refusal::new(comm, "Allgather", entry::refused_persistent);
             let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_7 = argument::info::<A>(info, "info")?;
-            refusal.averted();
+            refusal.disarm();
             let request = procedures::allgather_init(
                 A::buffer(sendbuf),
                 sendcount.into(),
@@ -88,7 +88,7 @@ unsafe fn allgatherv<A: Abi, N: Number>(
             let refusal = entry::Refusal::new(comm, "Allgatherv", entry::refused);
             let argument_4 = argument::counts(recvcounts, peers(comm), "recvcounts")?;
             let argument_5 = argument::counts(displs, peers(comm), "displs")?;
-            refusal.averted();
+            refusal.disarm();
             procedures::allgatherv(
                 A::buffer(sendbuf),
                 sendcount.into(),
@@ -127,7 +127,7 @@ unsafe fn allgatherv_init<A: Abi, N: Number>(
             let argument_4 = argument::counts(recvcounts, peers(comm), "recvcounts")?;
             let argument_5 = argument::counts(displs, peers(comm), "displs")?;
             let argument_8 = argument::info::<A>(info, "info")?;
-            refusal.averted();
+            refusal.disarm();
             let request = procedures::allgatherv_init(
                 A::buffer(sendbuf),
                 sendcount.into(),
@@ -163,7 +163,7 @@ unsafe fn allreduce<A: Abi, N: Number>(
             let count = argument::count(count, "count")?;
             let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
-            refusal.averted();
+            refusal.disarm();
             procedures::allreduce(A::buffer(sendbuf), A::buffer_mut(recvbuf), count, datatype, op, comm)?;
             Ok(())
         }
@@ -192,7 +192,7 @@ unsafe fn allreduce_init<A: Abi, N: Number>(
             let op = A::handle_in::<Op>(op).resolve("op")?;
             let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_6 = argument::info::<A>(info, "info")?;
-            refusal.averted();
+            refusal.disarm();
             let request = procedures::allreduce_init(
                 A::buffer(sendbuf),
                 A::buffer_mut(recvbuf),
@@ -257,7 +257,7 @@ unsafe fn alltoall_init<A: Abi, N: Number>(
             let refusal = entry::Refusal::new(comm, "Alltoall", entry::refused_persistent);
             let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_7 = argument::info::<A>(info, "info")?;
-            refusal.averted();
+            refusal.disarm();
             let request = procedures::alltoall_init(
                 A::buffer(sendbuf),
                 sendcount.into(),
@@ -296,7 +296,7 @@ unsafe fn alltoallv<A: Abi, N: Number>(
             let argument_2 = argument::counts(sdispls, peers_if(!is_in_place::<A>(sendbuf), comm), "sdispls")?;
             let argument_5 = argument::counts(recvcounts, peers(comm), "recvcounts")?;
             let argument_6 = argument::counts(rdispls, peers(comm), "rdispls")?;
-            refusal.averted();
+            refusal.disarm();
             procedures::alltoallv(
                 A::buffer(sendbuf),
                 argument_1,
@@ -339,7 +339,7 @@ unsafe fn alltoallv_init<A: Abi, N: Number>(
             let argument_5 = argument::counts(recvcounts, peers(comm), "recvcounts")?;
             let argument_6 = argument::counts(rdispls, peers(comm), "rdispls")?;
             let argument_9 = argument::info::<A>(info, "info")?;
-            refusal.averted();
+            refusal.disarm();
             let request = procedures::alltoallv_init(
                 A::buffer(sendbuf),
                 argument_1,
@@ -383,7 +383,7 @@ unsafe fn alltoallw<A: Abi, N: Number>(
             let argument_5 = argument::counts(recvcounts, peers(comm), "recvcounts")?;
             let argument_6 = argument::counts(rdispls, peers(comm), "rdispls")?;
             let argument_7 = &argument::handles::<A, Datatype>(recvtypes, peers(comm), "recvtypes")?;
-            refusal.averted();
+            refusal.disarm();
             procedures::alltoallw(
                 A::buffer(sendbuf),
                 argument_1,
@@ -429,7 +429,7 @@ unsafe fn alltoallw_init<A: Abi, N: Number>(
             let argument_6 = argument::counts(rdispls, peers(comm), "rdispls")?;
             let argument_7 = &argument::handles::<A, Datatype>(recvtypes, peers(comm), "recvtypes")?;
             let argument_9 = argument::info::<A>(info, "info")?;
-            refusal.averted();
+            refusal.disarm();
             let request = procedures::alltoallw_init(
                 A::buffer(sendbuf),
                 argument_1,
@@ -471,7 +471,7 @@ unsafe fn barrier_init<A: Abi>(comm: CHandle<A>, info: CHandle<A>, request: *mut
             let refusal = entry::Refusal::new(comm, "Barrier", entry::refused_persistent);
             let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_1 = argument::info::<A>(info, "info")?;
-            refusal.averted();
+            refusal.disarm();
             let request = procedures::barrier_init(comm, argument_1)?;
             request_output.put(request);
             Ok(())
@@ -524,7 +524,7 @@ unsafe fn bcast_init<A: Abi, N: Number>(
             let root = A::word_in::<Rank>(root);
             let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_5 = argument::info::<A>(info, "info")?;
-            refusal.averted();
+            refusal.disarm();
             let request = procedures::bcast_init(
                 A::buffer_mut(buffer),
                 count.into(),
@@ -557,7 +557,7 @@ unsafe fn exscan<A: Abi, N: Number>(
             let count = argument::count(count, "count")?;
             let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
-            refusal.averted();
+            refusal.disarm();
             procedures::exscan(A::buffer(sendbuf), A::buffer_mut(recvbuf), count, datatype, op, comm)?;
             Ok(())
         }
@@ -586,7 +586,7 @@ unsafe fn exscan_init<A: Abi, N: Number>(
             let op = A::handle_in::<Op>(op).resolve("op")?;
             let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_6 = argument::info::<A>(info, "info")?;
-            refusal.averted();
+            refusal.disarm();
             let request = procedures::exscan_init(
                 A::buffer(sendbuf),
                 A::buffer_mut(recvbuf),
@@ -656,7 +656,7 @@ unsafe fn gather_init<A: Abi, N: Number>(
             let root = A::word_in::<Rank>(root);
             let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_8 = argument::info::<A>(info, "info")?;
-            refusal.averted();
+            refusal.disarm();
             let request = procedures::gather_init(
                 A::buffer(sendbuf),
                 sendcount.into(),
@@ -695,7 +695,7 @@ unsafe fn gatherv<A: Abi, N: Number>(
             let root = A::word_in::<Rank>(root);
             let argument_4 = argument::counts(recvcounts, peers_if(is_root(comm, root), comm), "recvcounts")?;
             let argument_5 = argument::counts(displs, peers_if(is_root(comm, root), comm), "displs")?;
-            refusal.averted();
+            refusal.disarm();
             procedures::gatherv(
                 A::buffer(sendbuf),
                 sendcount.into(),
@@ -737,7 +737,7 @@ unsafe fn gatherv_init<A: Abi, N: Number>(
             let argument_4 = argument::counts(recvcounts, peers_if(is_root(comm, root), comm), "recvcounts")?;
             let argument_5 = argument::counts(displs, peers_if(is_root(comm, root), comm), "displs")?;
             let argument_9 = argument::info::<A>(info, "info")?;
-            refusal.averted();
+            refusal.disarm();
             let request = procedures::gatherv_init(
                 A::buffer(sendbuf),
                 sendcount.into(),
@@ -774,7 +774,7 @@ unsafe fn iallgather<A: Abi, N: Number>(
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Allgather", entry::refused_immediate);
             let request_output = HandleOutput::<A>::at(request, "request")?;
-            refusal.averted();
+            refusal.disarm();
             let request = procedures::iallgather(
                 A::buffer(sendbuf),
                 sendcount.into(),
@@ -811,7 +811,7 @@ unsafe fn iallgatherv<A: Abi, N: Number>(
             let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_4 = argument::counts(recvcounts, peers(comm), "recvcounts")?;
             let argument_5 = argument::counts(displs, peers(comm), "displs")?;
-            refusal.averted();
+            refusal.disarm();
             let request = procedures::iallgatherv(
                 A::buffer(sendbuf),
                 sendcount.into(),
@@ -848,7 +848,7 @@ unsafe fn iallreduce<A: Abi, N: Number>(
             let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
             let request_output = HandleOutput::<A>::at(request, "request")?;
-            refusal.averted();
+            refusal.disarm();
             let request =
                 procedures::iallreduce(A::buffer(sendbuf), A::buffer_mut(recvbuf), count, datatype, op, comm)?;
             request_output.put(request);
@@ -875,7 +875,7 @@ unsafe fn ialltoall<A: Abi, N: Number>(
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Alltoall", entry::refused_immediate);
             let request_output = HandleOutput::<A>::at(request, "request")?;
-            refusal.averted();
+            refusal.disarm();
             let request = procedures::ialltoall(
                 A::buffer(sendbuf),
                 sendcount.into(),
@@ -915,7 +915,7 @@ unsafe fn ialltoallv<A: Abi, N: Number>(
             let argument_2 = argument::counts(sdispls, peers_if(!is_in_place::<A>(sendbuf), comm), "sdispls")?;
             let argument_5 = argument::counts(recvcounts, peers(comm), "recvcounts")?;
             let argument_6 = argument::counts(rdispls, peers(comm), "rdispls")?;
-            refusal.averted();
+            refusal.disarm();
             let request = procedures::ialltoallv(
                 A::buffer(sendbuf),
                 argument_1,
@@ -960,7 +960,7 @@ unsafe fn ialltoallw<A: Abi, N: Number>(
             let argument_5 = argument::counts(recvcounts, peers(comm), "recvcounts")?;
             let argument_6 = argument::counts(rdispls, peers(comm), "rdispls")?;
             let argument_7 = &argument::handles::<A, Datatype>(recvtypes, peers(comm), "recvtypes")?;
-            refusal.averted();
+            refusal.disarm();
             let request = procedures::ialltoallw(
                 A::buffer(sendbuf),
                 argument_1,
@@ -987,7 +987,7 @@ unsafe fn ibarrier<A: Abi>(comm: CHandle<A>, request: *mut CHandle<A>) -> c_int 
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Barrier", entry::refused_immediate);
             let request_output = HandleOutput::<A>::at(request, "request")?;
-            refusal.averted();
+            refusal.disarm();
             let request = procedures::ibarrier(comm)?;
             request_output.put(request);
             Ok(())
@@ -1012,7 +1012,7 @@ unsafe fn ibcast<A: Abi, N: Number>(
             let refusal = entry::Refusal::new(comm, "Bcast", entry::refused_immediate);
             let root = A::word_in::<Rank>(root);
             let request_output = HandleOutput::<A>::at(request, "request")?;
-            refusal.averted();
+            refusal.disarm();
             let request = procedures::ibcast(
                 A::buffer_mut(buffer),
                 count.into(),
@@ -1046,7 +1046,7 @@ unsafe fn iexscan<A: Abi, N: Number>(
             let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
             let request_output = HandleOutput::<A>::at(request, "request")?;
-            refusal.averted();
+            refusal.disarm();
             let request = procedures::iexscan(A::buffer(sendbuf), A::buffer_mut(recvbuf), count, datatype, op, comm)?;
             request_output.put(request);
             Ok(())
@@ -1074,7 +1074,7 @@ unsafe fn igather<A: Abi, N: Number>(
             let refusal = entry::Refusal::new(comm, "Gather", entry::refused_immediate);
             let root = A::word_in::<Rank>(root);
             let request_output = HandleOutput::<A>::at(request, "request")?;
-            refusal.averted();
+            refusal.disarm();
             let request = procedures::igather(
                 A::buffer(sendbuf),
                 sendcount.into(),
@@ -1114,7 +1114,7 @@ unsafe fn igatherv<A: Abi, N: Number>(
             let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_4 = argument::counts(recvcounts, peers_if(is_root(comm, root), comm), "recvcounts")?;
             let argument_5 = argument::counts(displs, peers_if(is_root(comm, root), comm), "displs")?;
-            refusal.averted();
+            refusal.disarm();
             let request = procedures::igatherv(
                 A::buffer(sendbuf),
                 sendcount.into(),
@@ -1151,7 +1151,7 @@ unsafe fn ireduce<A: Abi, N: Number>(
             let refusal = entry::Refusal::new(comm, "Reduce", entry::refused_immediate);
             let root = A::word_in::<Rank>(root);
             let request_output = HandleOutput::<A>::at(request, "request")?;
-            refusal.averted();
+            refusal.disarm();
             let request = procedures::ireduce(
                 A::buffer(sendbuf),
                 A::buffer_mut(recvbuf),
@@ -1186,7 +1186,7 @@ unsafe fn ireduce_scatter<A: Abi, N: Number>(
             let op = A::handle_in::<Op>(op).resolve("op")?;
             let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_2 = argument::counts(recvcounts, comm.size() as usize, "recvcounts")?;
-            refusal.averted();
+            refusal.disarm();
             let request = procedures::ireduce_scatter(
                 A::buffer(sendbuf),
                 A::buffer_mut(recvbuf),
@@ -1220,7 +1220,7 @@ unsafe fn ireduce_scatter_block<A: Abi, N: Number>(
             let recvcount = argument::count(recvcount, "recvcount")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
             let request_output = HandleOutput::<A>::at(request, "request")?;
-            refusal.averted();
+            refusal.disarm();
             let request = procedures::ireduce_scatter_block(
                 A::buffer(sendbuf),
                 A::buffer_mut(recvbuf),
@@ -1255,7 +1255,7 @@ unsafe fn iscan<A: Abi, N: Number>(
             let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
             let request_output = HandleOutput::<A>::at(request, "request")?;
-            refusal.averted();
+            refusal.disarm();
             let request = procedures::iscan(A::buffer(sendbuf), A::buffer_mut(recvbuf), count, datatype, op, comm)?;
             request_output.put(request);
             Ok(())
@@ -1283,7 +1283,7 @@ unsafe fn iscatter<A: Abi, N: Number>(
             let refusal = entry::Refusal::new(comm, "Scatter", entry::refused_immediate);
             let root = A::word_in::<Rank>(root);
             let request_output = HandleOutput::<A>::at(request, "request")?;
-            refusal.averted();
+            refusal.disarm();
             let request = procedures::iscatter(
                 A::buffer(sendbuf),
                 sendcount.into(),
@@ -1323,7 +1323,7 @@ unsafe fn iscatterv<A: Abi, N: Number>(
             let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_1 = argument::counts(sendcounts, peers_if(is_root(comm, root), comm), "sendcounts")?;
             let argument_2 = argument::counts(displs, peers_if(is_root(comm, root), comm), "displs")?;
-            refusal.averted();
+            refusal.disarm();
             let request = procedures::iscatterv(
                 A::buffer(sendbuf),
                 argument_1,
@@ -1421,7 +1421,7 @@ unsafe fn reduce_init<A: Abi, N: Number>(
             let root = A::word_in::<Rank>(root);
             let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_7 = argument::info::<A>(info, "info")?;
-            refusal.averted();
+            refusal.disarm();
             let request = procedures::reduce_init(
                 A::buffer(sendbuf),
                 A::buffer_mut(recvbuf),
@@ -1476,7 +1476,7 @@ unsafe fn reduce_scatter<A: Abi, N: Number>(
             let refusal = entry::Refusal::new(comm, "Reduce_scatter", entry::refused);
             let op = A::handle_in::<Op>(op).resolve("op")?;
             let argument_2 = argument::counts(recvcounts, comm.size() as usize, "recvcounts")?;
-            refusal.averted();
+            refusal.disarm();
             procedures::reduce_scatter(
                 A::buffer(sendbuf),
                 A::buffer_mut(recvbuf),
@@ -1507,7 +1507,7 @@ unsafe fn reduce_scatter_block<A: Abi, N: Number>(
             let refusal = entry::Refusal::new(comm, "Reduce_scatter_block", entry::refused);
             let recvcount = argument::count(recvcount, "recvcount")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
-            refusal.averted();
+            refusal.disarm();
             procedures::reduce_scatter_block(
                 A::buffer(sendbuf),
                 A::buffer_mut(recvbuf),
@@ -1542,7 +1542,7 @@ unsafe fn reduce_scatter_block_init<A: Abi, N: Number>(
             let op = A::handle_in::<Op>(op).resolve("op")?;
             let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_6 = argument::info::<A>(info, "info")?;
-            refusal.averted();
+            refusal.disarm();
             let request = procedures::reduce_scatter_block_init(
                 A::buffer(sendbuf),
                 A::buffer_mut(recvbuf),
@@ -1579,7 +1579,7 @@ unsafe fn reduce_scatter_init<A: Abi, N: Number>(
             let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_2 = argument::counts(recvcounts, comm.size() as usize, "recvcounts")?;
             let argument_6 = argument::info::<A>(info, "info")?;
-            refusal.averted();
+            refusal.disarm();
             let request = procedures::reduce_scatter_init(
                 A::buffer(sendbuf),
                 A::buffer_mut(recvbuf),
@@ -1613,7 +1613,7 @@ unsafe fn scan<A: Abi, N: Number>(
             let count = argument::count(count, "count")?;
             let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
-            refusal.averted();
+            refusal.disarm();
             procedures::scan(A::buffer(sendbuf), A::buffer_mut(recvbuf), count, datatype, op, comm)?;
             Ok(())
         }
@@ -1642,7 +1642,7 @@ unsafe fn scan_init<A: Abi, N: Number>(
             let op = A::handle_in::<Op>(op).resolve("op")?;
             let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_6 = argument::info::<A>(info, "info")?;
-            refusal.averted();
+            refusal.disarm();
             let request = procedures::scan_init(
                 A::buffer(sendbuf),
                 A::buffer_mut(recvbuf),
@@ -1712,7 +1712,7 @@ unsafe fn scatter_init<A: Abi, N: Number>(
             let root = A::word_in::<Rank>(root);
             let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_8 = argument::info::<A>(info, "info")?;
-            refusal.averted();
+            refusal.disarm();
             let request = procedures::scatter_init(
                 A::buffer(sendbuf),
                 sendcount.into(),
@@ -1751,7 +1751,7 @@ unsafe fn scatterv<A: Abi, N: Number>(
             let root = A::word_in::<Rank>(root);
             let argument_1 = argument::counts(sendcounts, peers_if(is_root(comm, root), comm), "sendcounts")?;
             let argument_2 = argument::counts(displs, peers_if(is_root(comm, root), comm), "displs")?;
-            refusal.averted();
+            refusal.disarm();
             procedures::scatterv(
                 A::buffer(sendbuf),
                 argument_1,
@@ -1793,7 +1793,7 @@ unsafe fn scatterv_init<A: Abi, N: Number>(
             let argument_1 = argument::counts(sendcounts, peers_if(is_root(comm, root), comm), "sendcounts")?;
             let argument_2 = argument::counts(displs, peers_if(is_root(comm, root), comm), "displs")?;
             let argument_9 = argument::info::<A>(info, "info")?;
-            refusal.averted();
+            refusal.disarm();
             let request = procedures::scatterv_init(
                 A::buffer(sendbuf),
                 argument_1,

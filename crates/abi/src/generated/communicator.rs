@@ -43,7 +43,7 @@ unsafe fn comm_create<A: Abi>(comm: CHandle<A>, group: CHandle<A>, newcomm: *mut
             let refusal = entry::Refusal::new(comm, "MPI_Comm_create", entry::refused_by_name);
             let group = A::handle_in::<Group>(group).resolve("group")?;
             let newcomm_output = HandleOutput::<A>::at(newcomm, "newcomm")?;
-            refusal.averted();
+            refusal.disarm();
             let newcomm = procedures::comm_create(comm, group)?;
             newcomm_output.put(newcomm);
             Ok(())
@@ -142,7 +142,7 @@ unsafe fn comm_dup<A: Abi>(comm: CHandle<A>, newcomm: *mut CHandle<A>) -> c_int 
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "MPI_Comm_dup", entry::refused_by_name);
             let newcomm_output = HandleOutput::<A>::at(newcomm, "newcomm")?;
-            refusal.averted();
+            refusal.disarm();
             let newcomm = procedures::comm_dup(comm)?;
             newcomm_output.put(newcomm);
             Ok(())
@@ -160,7 +160,7 @@ unsafe fn comm_dup_with_info<A: Abi>(comm: CHandle<A>, info: CHandle<A>, newcomm
             let refusal = entry::Refusal::new(comm, "MPI_Comm_dup_with_info", entry::refused_by_name);
             let newcomm_output = HandleOutput::<A>::at(newcomm, "newcomm")?;
             let argument_1 = argument::info::<A>(info, "info")?;
-            refusal.averted();
+            refusal.disarm();
             let newcomm = procedures::comm_dup_with_info(comm, argument_1)?;
             newcomm_output.put(newcomm);
             Ok(())
@@ -265,7 +265,7 @@ unsafe fn comm_idup<A: Abi>(comm: CHandle<A>, newcomm: *mut CHandle<A>, request:
             let refusal = entry::Refusal::new(comm, "MPI_Comm_idup", entry::refused_by_name);
             let newcomm_output = HandleOutput::<A>::at(newcomm, "newcomm")?;
             let request_output = HandleOutput::<A>::at(request, "request")?;
-            refusal.averted();
+            refusal.disarm();
             let (newcomm, request) = procedures::comm_idup(comm)?;
             newcomm_output.put(newcomm);
             request_output.put(request);
@@ -290,7 +290,7 @@ unsafe fn comm_idup_with_info<A: Abi>(
             let newcomm_output = HandleOutput::<A>::at(newcomm, "newcomm")?;
             let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_1 = argument::info::<A>(info, "info")?;
-            refusal.averted();
+            refusal.disarm();
             let (newcomm, request) = procedures::comm_idup_with_info(comm, argument_1)?;
             newcomm_output.put(newcomm);
             request_output.put(request);
@@ -409,7 +409,7 @@ unsafe fn comm_split<A: Abi>(comm: CHandle<A>, color: c_int, key: c_int, newcomm
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "MPI_Comm_split", entry::refused_by_name);
             let newcomm_output = HandleOutput::<A>::at(newcomm, "newcomm")?;
-            refusal.averted();
+            refusal.disarm();
             let newcomm = procedures::comm_split(comm, color, key)?;
             newcomm_output.put(newcomm);
             Ok(())
@@ -433,7 +433,7 @@ unsafe fn comm_split_type<A: Abi>(
             let refusal = entry::Refusal::new(comm, "MPI_Comm_split_type", entry::refused_by_name);
             let newcomm_output = HandleOutput::<A>::at(newcomm, "newcomm")?;
             let argument_3 = argument::info::<A>(info, "info")?;
-            refusal.averted();
+            refusal.disarm();
             let newcomm = procedures::comm_split_type(comm, A::word_in::<SplitType>(split_type), key, argument_3)?;
             newcomm_output.put(newcomm);
             Ok(())
@@ -705,7 +705,7 @@ unsafe fn intercomm_create<A: Abi>(
             let local_comm = A::handle_in::<Comm>(local_comm).resolve("local_comm")?;
             let refusal = entry::Refusal::new(local_comm, "MPI_Intercomm_create", entry::refused_by_name);
             let newintercomm_output = HandleOutput::<A>::at(newintercomm, "newintercomm")?;
-            refusal.averted();
+            refusal.disarm();
             let newintercomm = procedures::intercomm_create(
                 local_comm,
                 A::word_in::<Rank>(local_leader),
@@ -765,7 +765,7 @@ unsafe fn intercomm_merge<A: Abi>(intercomm: CHandle<A>, high: c_int, newintraco
             let intercomm = A::handle_in::<Comm>(intercomm).resolve("intercomm")?;
             let refusal = entry::Refusal::new(intercomm, "MPI_Intercomm_merge", entry::refused_by_name);
             let newintracomm_output = HandleOutput::<A>::at(newintracomm, "newintracomm")?;
-            refusal.averted();
+            refusal.disarm();
             let newintracomm = procedures::intercomm_merge(intercomm, high != 0)?;
             newintracomm_output.put(newintracomm);
             Ok(())

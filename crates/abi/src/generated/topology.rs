@@ -37,7 +37,7 @@ unsafe fn cart_create<A: Abi>(
             let comm_cart_output = HandleOutput::<A>::at(comm_cart, "comm_cart")?;
             let argument_1 = argument::array(dims, ndims, "dims")?;
             let argument_2 = argument::array(periods, ndims, "periods")?;
-            refusal.averted();
+            refusal.disarm();
             let comm_cart = procedures::cart_create(comm_old, argument_1, argument_2, reorder != 0)?;
             comm_cart_output.put(comm_cart);
             Ok(())
@@ -142,7 +142,7 @@ unsafe fn cart_sub<A: Abi>(comm: CHandle<A>, remain_dims: *const c_int, newcomm:
             let refusal = entry::Refusal::new(comm, "MPI_Cart_sub", entry::refused_by_name);
             let newcomm_output = HandleOutput::<A>::at(newcomm, "newcomm")?;
             let argument_1 = argument::array(remain_dims, topology::dimensions(comm)?, "remain_dims")?;
-            refusal.averted();
+            refusal.disarm();
             let newcomm = procedures::cart_sub(comm, argument_1)?;
             newcomm_output.put(newcomm);
             Ok(())
@@ -226,7 +226,7 @@ unsafe fn graph_create<A: Abi>(
                 topology::edges(argument::array(index, nnodes, "index")?),
                 "edges",
             )?;
-            refusal.averted();
+            refusal.disarm();
             let comm_graph = procedures::graph_create(comm_old, argument_1, argument_2, reorder != 0)?;
             comm_graph_output.put(comm_graph);
             Ok(())
@@ -352,7 +352,7 @@ unsafe fn ineighbor_allgather<A: Abi, N: Number>(
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Neighbor_allgather", entry::refused_immediate);
             let request_output = HandleOutput::<A>::at(request, "request")?;
-            refusal.averted();
+            refusal.disarm();
             let request = procedures::ineighbor_allgather(
                 A::buffer(sendbuf),
                 sendcount.into(),
@@ -389,7 +389,7 @@ unsafe fn ineighbor_allgatherv<A: Abi, N: Number>(
             let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_4 = argument::counts(recvcounts, topology::indegree(comm)?, "recvcounts")?;
             let argument_5 = argument::counts(displs, topology::indegree(comm)?, "displs")?;
-            refusal.averted();
+            refusal.disarm();
             let request = procedures::ineighbor_allgatherv(
                 A::buffer(sendbuf),
                 sendcount.into(),
@@ -424,7 +424,7 @@ unsafe fn ineighbor_alltoall<A: Abi, N: Number>(
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Neighbor_alltoall", entry::refused_immediate);
             let request_output = HandleOutput::<A>::at(request, "request")?;
-            refusal.averted();
+            refusal.disarm();
             let request = procedures::ineighbor_alltoall(
                 A::buffer(sendbuf),
                 sendcount.into(),
@@ -464,7 +464,7 @@ unsafe fn ineighbor_alltoallv<A: Abi, N: Number>(
             let argument_2 = argument::counts(sdispls, topology::outdegree(comm)?, "sdispls")?;
             let argument_5 = argument::counts(recvcounts, topology::indegree(comm)?, "recvcounts")?;
             let argument_6 = argument::counts(rdispls, topology::indegree(comm)?, "rdispls")?;
-            refusal.averted();
+            refusal.disarm();
             let request = procedures::ineighbor_alltoallv(
                 A::buffer(sendbuf),
                 argument_1,
@@ -508,7 +508,7 @@ unsafe fn ineighbor_alltoallw<A: Abi, N: Number>(
             let argument_5 = argument::counts(recvcounts, topology::indegree(comm)?, "recvcounts")?;
             let argument_6 = argument::counts(rdispls, topology::indegree(comm)?, "rdispls")?;
             let argument_7 = &argument::handles::<A, Datatype>(recvtypes, topology::indegree(comm)?, "recvtypes")?;
-            refusal.averted();
+            refusal.disarm();
             let request = procedures::ineighbor_alltoallw(
                 A::buffer(sendbuf),
                 argument_1,
@@ -575,7 +575,7 @@ unsafe fn neighbor_allgather_init<A: Abi, N: Number>(
             let refusal = entry::Refusal::new(comm, "Neighbor_allgather", entry::refused_persistent);
             let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_7 = argument::info::<A>(info, "info")?;
-            refusal.averted();
+            refusal.disarm();
             let request = procedures::neighbor_allgather_init(
                 A::buffer(sendbuf),
                 sendcount.into(),
@@ -611,7 +611,7 @@ unsafe fn neighbor_allgatherv<A: Abi, N: Number>(
             let refusal = entry::Refusal::new(comm, "Neighbor_allgatherv", entry::refused);
             let argument_4 = argument::counts(recvcounts, topology::indegree(comm)?, "recvcounts")?;
             let argument_5 = argument::counts(displs, topology::indegree(comm)?, "displs")?;
-            refusal.averted();
+            refusal.disarm();
             procedures::neighbor_allgatherv(
                 A::buffer(sendbuf),
                 sendcount.into(),
@@ -650,7 +650,7 @@ unsafe fn neighbor_allgatherv_init<A: Abi, N: Number>(
             let argument_4 = argument::counts(recvcounts, topology::indegree(comm)?, "recvcounts")?;
             let argument_5 = argument::counts(displs, topology::indegree(comm)?, "displs")?;
             let argument_8 = argument::info::<A>(info, "info")?;
-            refusal.averted();
+            refusal.disarm();
             let request = procedures::neighbor_allgatherv_init(
                 A::buffer(sendbuf),
                 sendcount.into(),
@@ -717,7 +717,7 @@ unsafe fn neighbor_alltoall_init<A: Abi, N: Number>(
             let refusal = entry::Refusal::new(comm, "Neighbor_alltoall", entry::refused_persistent);
             let request_output = HandleOutput::<A>::at(request, "request")?;
             let argument_7 = argument::info::<A>(info, "info")?;
-            refusal.averted();
+            refusal.disarm();
             let request = procedures::neighbor_alltoall_init(
                 A::buffer(sendbuf),
                 sendcount.into(),
@@ -756,7 +756,7 @@ unsafe fn neighbor_alltoallv<A: Abi, N: Number>(
             let argument_2 = argument::counts(sdispls, topology::outdegree(comm)?, "sdispls")?;
             let argument_5 = argument::counts(recvcounts, topology::indegree(comm)?, "recvcounts")?;
             let argument_6 = argument::counts(rdispls, topology::indegree(comm)?, "rdispls")?;
-            refusal.averted();
+            refusal.disarm();
             procedures::neighbor_alltoallv(
                 A::buffer(sendbuf),
                 argument_1,
@@ -799,7 +799,7 @@ unsafe fn neighbor_alltoallv_init<A: Abi, N: Number>(
             let argument_5 = argument::counts(recvcounts, topology::indegree(comm)?, "recvcounts")?;
             let argument_6 = argument::counts(rdispls, topology::indegree(comm)?, "rdispls")?;
             let argument_9 = argument::info::<A>(info, "info")?;
-            refusal.averted();
+            refusal.disarm();
             let request = procedures::neighbor_alltoallv_init(
                 A::buffer(sendbuf),
                 argument_1,
@@ -842,7 +842,7 @@ unsafe fn neighbor_alltoallw<A: Abi, N: Number>(
             let argument_5 = argument::counts(recvcounts, topology::indegree(comm)?, "recvcounts")?;
             let argument_6 = argument::counts(rdispls, topology::indegree(comm)?, "rdispls")?;
             let argument_7 = &argument::handles::<A, Datatype>(recvtypes, topology::indegree(comm)?, "recvtypes")?;
-            refusal.averted();
+            refusal.disarm();
             procedures::neighbor_alltoallw(
                 A::buffer(sendbuf),
                 argument_1,
@@ -887,7 +887,7 @@ unsafe fn neighbor_alltoallw_init<A: Abi, N: Number>(
             let argument_6 = argument::counts(rdispls, topology::indegree(comm)?, "rdispls")?;
             let argument_7 = &argument::handles::<A, Datatype>(recvtypes, topology::indegree(comm)?, "recvtypes")?;
             let argument_9 = argument::info::<A>(info, "info")?;
-            refusal.averted();
+            refusal.disarm();
             let request = procedures::neighbor_alltoallw_init(
                 A::buffer(sendbuf),
                 argument_1,

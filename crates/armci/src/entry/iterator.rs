@@ -6,7 +6,7 @@ use crate::section::MOST_LEVELS;
 
 /// `stride_info_t`.
 #[repr(C)]
-struct Rows {
+struct StrideInfo {
     base: *mut c_void,
     levels: i32,
     strides: [i32; MOST_LEVELS],
@@ -16,7 +16,7 @@ struct Rows {
     index: [i32; MOST_LEVELS],
 }
 
-impl Rows {
+impl StrideInfo {
     /// # Safety
     /// As many strides as there are levels, and one count more.
     unsafe fn of(base: *mut c_void, levels: i32, strides: *const i32, count: *const i32) -> Self {
@@ -75,14 +75,14 @@ impl Rows {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn isthmus_armci_armci_stride_info_init(
-    rows: *mut Rows,
+    rows: *mut StrideInfo,
     base: *mut c_void,
     levels: i32,
     strides: *const i32,
     count: *const i32,
 ) {
     // SAFETY: the caller's promise.
-    unsafe { rows.write(Rows::of(base, levels, strides, count)) };
+    unsafe { rows.write(StrideInfo::of(base, levels, strides, count)) };
 }
 
 /// Rows of a section into a buffer, one behind the other.
@@ -96,7 +96,7 @@ unsafe extern "C" fn isthmus_armci_armci_write_strided(
 ) {
     // SAFETY: the caller's promise: the section, and a buffer for all of its bytes.
     unsafe {
-        Rows::of(base, levels, strides, count).for_each(|row, length| {
+        StrideInfo::of(base, levels, strides, count).for_each(|row, length| {
             std::ptr::copy(row, buffer, length);
             buffer = buffer.add(length);
         });
@@ -114,7 +114,7 @@ unsafe extern "C" fn isthmus_armci_armci_read_strided(
 ) {
     // SAFETY: as above.
     unsafe {
-        Rows::of(base, levels, strides, count).for_each(|row, length| {
+        StrideInfo::of(base, levels, strides, count).for_each(|row, length| {
             std::ptr::copy(buffer, row, length);
             buffer = buffer.add(length);
         });
@@ -122,12 +122,12 @@ unsafe extern "C" fn isthmus_armci_armci_read_strided(
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn isthmus_armci_armci_stride_info_destroy(_rows: *mut Rows) {}
+extern "C" fn isthmus_armci_armci_stride_info_destroy(_rows: *mut StrideInfo) {}
 
 macro_rules! facts {
     ($($entry:ident $rows:ident $fact:expr;)*) => {$(
         #[unsafe(no_mangle)]
-        unsafe extern "C" fn $entry(rows: *const Rows) -> i32 {
+        unsafe extern "C" fn $entry(rows: *const StrideInfo) -> i32 {
             // SAFETY: the caller's promise.
             let $rows = unsafe { &*rows };
             $fact
@@ -144,13 +144,13 @@ facts! {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn isthmus_armci_armci_stride_info_next(rows: *mut Rows) {
+unsafe extern "C" fn isthmus_armci_armci_stride_info_next(rows: *mut StrideInfo) {
     // SAFETY: the caller's promise.
     unsafe { (*rows).advance() };
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn isthmus_armci_armci_stride_info_seg_ptr(rows: *const Rows) -> *mut c_void {
+unsafe extern "C" fn isthmus_armci_armci_stride_info_seg_ptr(rows: *const StrideInfo) -> *mut c_void {
     // SAFETY: the caller's promise.
     let rows = unsafe { &*rows };
     rows.base.wrapping_byte_offset(rows.offset())

@@ -9,7 +9,7 @@ use crate::arguments::{bytes, checked_bytes, text};
 use crate::error::{Result, argument};
 use crate::group::{self, Group, WORLD};
 use crate::life::{self, job};
-use crate::reduction::{self, Kind, Operator};
+use crate::reduction::{self, Operator, ReductionType};
 
 const SCOPE_ALL: i32 = 333;
 const SCOPE_NODE: i32 = 337;
@@ -30,7 +30,7 @@ fn length(name: &str, number: i32) -> Result<usize> {
 
 /// # Safety
 /// `x` must be good for `n` elements, `op` a string.
-unsafe fn combine(group: &Group, x: *mut c_void, n: i32, op: *const c_char, kind: Kind) -> Result<()> {
+unsafe fn combine(group: &Group, x: *mut c_void, n: i32, op: *const c_char, kind: ReductionType) -> Result<()> {
     job()?;
     let count = length("n", n)?;
     // SAFETY: the caller's promise.
@@ -51,7 +51,7 @@ unsafe fn combine_in_scope(
     x: *mut c_void,
     n: i32,
     op: *const c_char,
-    kind: Kind,
+    kind: ReductionType,
 ) -> Result<()> {
     let group = group?;
     if has_others(scope)? {
@@ -68,7 +68,7 @@ macro_rules! families {
         unsafe extern "C" fn $all(x: *mut $type, n: i32, op: *const c_char) {
             // SAFETY: the caller's promise.
             answer($name, unsafe {
-                combine_in_scope(group::default(), SCOPE_ALL, x.cast(), n, op, Kind::$kind)
+                combine_in_scope(group::default(), SCOPE_ALL, x.cast(), n, op, ReductionType::$kind)
             });
         }
 
@@ -76,7 +76,7 @@ macro_rules! families {
         unsafe extern "C" fn $group(x: *mut $type, n: i32, op: *const c_char, group: *const i32) {
             // SAFETY: the caller's promise.
             answer($name, unsafe {
-                combine_in_scope(number_of(group).and_then(group::find), SCOPE_ALL, x.cast(), n, op, Kind::$kind)
+                combine_in_scope(number_of(group).and_then(group::find), SCOPE_ALL, x.cast(), n, op, ReductionType::$kind)
             });
         }
 
@@ -84,7 +84,7 @@ macro_rules! families {
         unsafe extern "C" fn $cluster(x: *mut $type, n: i32, op: *const c_char) {
             // SAFETY: the caller's promise.
             answer($name, unsafe {
-                combine_in_scope(group::default(), SCOPE_NODE, x.cast(), n, op, Kind::$kind)
+                combine_in_scope(group::default(), SCOPE_NODE, x.cast(), n, op, ReductionType::$kind)
             });
         }
     )*};
@@ -108,7 +108,7 @@ macro_rules! in_scope {
         unsafe extern "C" fn $entry(scope: i32, x: *mut c_void, n: i32, op: *const c_char, kind: i32) {
             // SAFETY: the caller's promise.
             answer($name, unsafe {
-                Kind::of(kind).and_then(|kind| combine_in_scope(group::default(), scope, x, n, op, kind))
+                ReductionType::of(kind).and_then(|kind| combine_in_scope(group::default(), scope, x, n, op, kind))
             });
         }
     )*};
@@ -122,7 +122,7 @@ in_scope! {
 unsafe extern "C" fn isthmus_armci_armci_msg_reduce(x: *mut c_void, n: i32, op: *const c_char, kind: i32) {
     // SAFETY: the caller's promise.
     answer("armci_msg_reduce", unsafe {
-        Kind::of(kind).and_then(|kind| combine_in_scope(group::default(), SCOPE_ALL, x, n, op, kind))
+        ReductionType::of(kind).and_then(|kind| combine_in_scope(group::default(), SCOPE_ALL, x, n, op, kind))
     });
 }
 
@@ -137,7 +137,8 @@ unsafe extern "C" fn isthmus_armci_armci_msg_group_gop_scope(
 ) {
     // SAFETY: the caller's promise.
     answer("armci_msg_group_gop_scope", unsafe {
-        Kind::of(kind).and_then(|kind| combine_in_scope(number_of(group).and_then(group::find), scope, x, n, op, kind))
+        ReductionType::of(kind)
+            .and_then(|kind| combine_in_scope(number_of(group).and_then(group::find), scope, x, n, op, kind))
     });
 }
 
@@ -152,7 +153,7 @@ unsafe extern "C" fn isthmus_armci_armci_msg_sel_scope(
 ) {
     let select = || {
         let group = group::default()?;
-        let (kind, count) = (Kind::of(kind)?, length("n", n)?);
+        let (kind, count) = (ReductionType::of(kind)?, length("n", n)?);
         // SAFETY: the caller's promise.
         let (operator, data) = unsafe { (Operator::of(&text(op))?, checked_bytes("x", x.cast(), count)?) };
         match has_others(scope)? {
@@ -322,7 +323,7 @@ unsafe fn exchange(pointers: *mut *mut c_void, count: i32, group: i32) -> Result
     let count = length("n", count)?;
     // SAFETY: the caller's promise; where nobody has an address there is 0.
     let data = unsafe { checked_bytes("ptr_ar", pointers.cast(), count * size_of::<usize>()) }?;
-    reduction::all_reduce(&group.link()?, data, Kind::Long, Operator::Sum)
+    reduction::all_reduce(&group.link()?, data, ReductionType::Long, Operator::Sum)
 }
 
 #[unsafe(no_mangle)]

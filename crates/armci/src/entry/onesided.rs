@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 use super::{answer, done};
-use crate::accumulate::{self, Kind, Sum};
+use crate::accumulate::{self, AccumulateType, Sum};
 use crate::error::{Result, argument};
 use crate::rmw::{self, Operation};
 use crate::section::Section;
@@ -45,7 +45,7 @@ impl Strided {
     /// As for [`with`](Self::with), and `scale` for an element.
     pub unsafe fn accumulate(self, operation: i32, scale: *const c_void) -> Result<()> {
         let sum = Sum {
-            kind: Kind::of(operation)?,
+            kind: AccumulateType::of(operation)?,
             scale: scale.cast(),
         };
         // SAFETY: the caller's promise.
@@ -64,7 +64,7 @@ unsafe fn accumulate_row(
     proc: i32,
 ) -> Result<()> {
     let sum = Sum {
-        kind: Kind::of(operation)?,
+        kind: AccumulateType::of(operation)?,
         scale: scale.cast(),
     };
     let bytes = u64::try_from(bytes).map_err(|_| argument(format!("bytes={bytes} is negative")))?;
@@ -92,7 +92,7 @@ unsafe fn accumulate_vector(
     proc: i32,
 ) -> Result<()> {
     let sum = Sum {
-        kind: Kind::of(operation)?,
+        kind: AccumulateType::of(operation)?,
         scale: scale.cast(),
     };
     // SAFETY: the caller's promise.

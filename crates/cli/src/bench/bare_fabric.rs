@@ -8,7 +8,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use isthmus_fabric::bare::Bare;
-use isthmus_fabric::provider::Wanted;
+use isthmus_fabric::provider::ProviderFilter;
 use isthmus_fabric::{Destination, Sent};
 use isthmus_os::cpu;
 
@@ -110,9 +110,9 @@ struct Side {
 }
 
 fn one_side(arguments: &Arguments, asks: bool) -> Result<()> {
-    let wanted = Wanted {
+    let wanted = ProviderFilter {
         provider: std::env::var("ISTHMUS_FABRIC").ok().filter(|name| !name.is_empty()),
-        ..Wanted::default()
+        ..ProviderFilter::default()
     };
     let mut bare = Bare::open(&wanted)?;
     let name: String = bare.name().iter().map(|byte| format!("{byte:02x}")).collect();

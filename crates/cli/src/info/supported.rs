@@ -4,7 +4,7 @@ use std::path::Path;
 
 use isthmus_engine::supports_devices;
 use isthmus_fabric::bare::Bare;
-use isthmus_fabric::provider::Wanted;
+use isthmus_fabric::provider::ProviderFilter;
 use serde::Serialize;
 
 use crate::prefix::Prefix;
@@ -72,7 +72,7 @@ impl Supported {
                 .unwrap_or_default(),
             files: is_implemented("MPI_File_open"),
             spawn: is_implemented("MPI_Comm_spawn"),
-            network: Bare::open(&Wanted::default())
+            network: Bare::open(&ProviderFilter::default())
                 .map(|endpoint| endpoint.provider())
                 .map_err(|error| error.to_string()),
             gpu_buffers: supports_devices(),

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::error::Result;
 use crate::link::{Incoming, Link, Outgoing};
-use crate::memory::Memory;
+use crate::memory::ScratchMemory;
 use isthmus_datatype::Type;
 use smallvec::SmallVec;
 
@@ -188,7 +188,7 @@ pub struct Packed<'l> {
     pub data: *mut u8,
     /// Bytes.
     pub len: usize,
-    memory: Option<Memory<'l>>,
+    memory: Option<ScratchMemory<'l>>,
 }
 
 impl<'l> Packed<'l> {

@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::fail;
 use crate::link::elements::{self, Elements};
 use crate::link::{Incoming, Link, Outgoing};
-use crate::memory::Memory;
+use crate::memory::ScratchMemory;
 use isthmus_datatype::{Predefined, Reduction, Type};
 
 /// A datatype and an operation on it. All pointers are addresses of elements as MPI means them: data lies from
@@ -23,7 +23,7 @@ pub struct Operand<'a> {
 
 /// Memory of our own for elements.
 pub struct Scratch<'l> {
-    _memory: Memory<'l>,
+    _memory: ScratchMemory<'l>,
     /// Their address.
     pub elements: *mut u8,
 }

@@ -10,12 +10,12 @@ use crate::link::operand::Operand;
 
 /// Elements from one up to another.
 #[derive(Clone, Copy)]
-pub struct Part {
+pub struct ElementRange {
     first: i64,
     count: i64,
 }
 
-impl Part {
+impl ElementRange {
     /// Where they lie in memory for all, and how many they are.
     pub fn area(self, operand: &Operand<'_>, all: *mut u8) -> (*mut u8, i64) {
         (operand.at(all, self.first), self.count)
@@ -85,9 +85,9 @@ impl Halves {
     }
 
     /// The rounds of a place: the bit in which its partner differs, what it keeps, and what the partner does.
-    pub fn rounds(&self, place: usize) -> Vec<(usize, Part, Part)> {
+    pub fn rounds(&self, place: usize) -> Vec<(usize, ElementRange, ElementRange)> {
         let mut rounds = Vec::new();
-        let mut part = Part {
+        let mut part = ElementRange {
             first: 0,
             count: self.count,
         };

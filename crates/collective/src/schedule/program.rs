@@ -9,7 +9,7 @@ use isthmus_engine::OpId;
 use crate::error::{Error, Result};
 use crate::link::elements::Elements;
 use crate::link::{Incoming, Outgoing};
-use crate::memory::Memory;
+use crate::memory::ScratchMemory;
 use isthmus_datatype::{Custom, Kernel, Type};
 
 /// Steps, and all that they need.
@@ -24,7 +24,7 @@ pub struct Program {
     /// How it will fail, however it goes on.
     pub fault: Option<Error>,
     /// Where intermediate results lie.
-    pub memory: Vec<Memory<'static>>,
+    pub memory: Vec<ScratchMemory<'static>>,
     /// Room for the operations of a run.
     pub ops: Vec<Option<OpId>>,
 }

@@ -12,7 +12,7 @@ use crate::layout::Layout;
 use crate::link::elements::Elements;
 use crate::link::operand::Operand;
 use crate::link::{Incoming, Link, Outgoing};
-use crate::memory::{Memory, Pool};
+use crate::memory::{Pool, ScratchMemory};
 use crate::shared::Access;
 use crate::team::Team;
 
@@ -189,7 +189,7 @@ impl Link for Recorder {
         });
     }
 
-    fn memory(&self, len: usize) -> Result<Memory<'_>> {
-        Memory::from_pool(len, &self.memory)
+    fn memory(&self, len: usize) -> Result<ScratchMemory<'_>> {
+        ScratchMemory::from_pool(len, &self.memory)
     }
 }

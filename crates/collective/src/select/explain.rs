@@ -1,7 +1,7 @@
 //! The lists in words: for `isthmus info --collectives`.
 
 use super::table::ALL;
-use super::{Case, Collective, Traits, overrides, profile};
+use super::{Case, Collective, Traits, overrides};
 
 /// The choice for a range of sizes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,7 +48,7 @@ fn steps(collective: &'static Collective, ranks: u64, offers: Traits) -> Vec<Ste
     for rule in collective.rules {
         sizes.extend([rule.bytes.0, rule.bytes.1.saturating_add(1)]);
     }
-    sizes.extend(profile::rules().borders(collective));
+    sizes.extend(overrides::profile().borders(collective));
     if let Some(overrides) = overrides::given() {
         sizes.extend(overrides.borders(collective));
     }

@@ -1,4 +1,4 @@
-//! What users say about the choice of algorithms: `ISTHMUS_COLLECTIVES`.
+//! Rules for the choice of algorithms that are data: what users say (`ISTHMUS_COLLECTIVES`), and behind that the profile.
 //!
 //! Rules, with commas, semicolons or line ends between them, the first that fits a call wins:
 //!
@@ -12,6 +12,9 @@
 //!
 //! An algorithm whose preconditions are not met is an error in the call, at every rank, unless the rule ends in `?`.
 //! From `#` to the end of a line is a comment.
+//!
+//! The profile has rules that hold for few numbers of ranks, as they were fitted to certain machines, in the same form, which `isthmus tune` writes
+//! for other machines.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,7 +27,12 @@ use super::{Case, Collective, Range, Traits};
 use crate::error::Result;
 use crate::fail;
 
-/// One of the user's rules, or of the [profile](super::profile).
+/// Why an algorithm of the profile is chosen.
+pub const WHY_PROFILE: &str = "measured, profiles/default.rules";
+
+const PROFILE: &str = include_str!("../../profiles/default.rules");
+
+/// One of the user's rules, or of the profile.
 #[derive(Debug)]
 pub struct Rule {
     /// Which of the collective's.
@@ -66,6 +74,15 @@ pub fn check() -> Result<()> {
 #[inline]
 pub fn given() -> Option<&'static Overrides> {
     read().as_ref().ok()?.as_ref()
+}
+
+/// The rules of the profile.
+#[inline]
+pub fn profile() -> &'static Overrides {
+    static RULES: OnceLock<Overrides> = OnceLock::new();
+    RULES.get_or_init(|| {
+        Overrides::parse(PROFILE).unwrap_or_else(|error| unreachable!("a test reads the profile: {error}"))
+    })
 }
 
 /// At the end of the process: how many calls went by each of the user's rules, if that is asked for. The first rank says it.
@@ -244,6 +261,15 @@ fn range(text: &str) -> Option<Range> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_profile_is_read() {
+        profile();
+        let lines = PROFILE
+            .lines()
+            .map(|line| line.split('#').next().unwrap_or_default().trim());
+        assert!(lines.filter(|line| !line.is_empty()).all(|line| line.ends_with('?')));
+    }
 
     fn case(ranks: u64, bytes: u64, offers: Traits) -> Case {
         Case { ranks, bytes, offers }

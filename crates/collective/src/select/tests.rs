@@ -22,7 +22,7 @@ fn sizes(collective: &Collective) -> Vec<u64> {
             sizes.extend([border.saturating_sub(1), border, border.saturating_add(1)]);
         }
     }
-    sizes.extend(profile::rules().borders(collective));
+    sizes.extend(overrides::profile().borders(collective));
     sizes.sort_unstable();
     sizes.dedup();
     sizes

@@ -9,9 +9,11 @@ use isthmus_shm::{Offset, Segment, doorbell};
 use crate::channel::cells::Cell;
 use crate::channel::inbound::Inbound;
 use crate::channel::network::Network;
-use crate::channel::outbound::{self, Leases, Message, Outbound, first_ring};
+use crate::channel::outbound::{self, Answer, Leases, Message, Outbound, first_ring};
+use crate::channel::record::CallFailed;
 use crate::counters;
 use crate::limits::{POLLED_RINGS, RUNG_BEFORE_POLLED, SMALL_RING};
+use crate::membership::failed_calls::FailedCalls;
 use crate::memory::arena::Arena;
 
 /// All channels of this process.
@@ -68,6 +70,35 @@ impl Channels {
     #[inline]
     pub fn outbound_mut(&mut self, peer: u32) -> Option<&mut Outbound> {
         self.out[peer as usize].as_deref_mut()
+    }
+
+    /// The channel to `peer`, made at first use: then the peer is told of `failed_calls` that wait for it.
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    #[inline]
+    pub fn outbound_to(
+        &mut self,
+        arena: &mut Arena,
+        failed_calls: &mut FailedCalls,
+        peer: u32,
+    ) -> crate::Result<&mut Outbound> {
+        if self.outbound(peer).is_none() {
+            self.make_outbound(arena, failed_calls, peer)?;
+        }
+        Ok(self.outbound_mut(peer).expect("just connected"))
+    }
+
+    #[cold]
+    fn make_outbound(&mut self, arena: &mut Arena, failed_calls: &mut FailedCalls, peer: u32) -> crate::Result<()> {
+        let outbound = self.connect(arena, peer)?;
+        for (context, tag) in failed_calls.take_back_notices(peer) {
+            outbound.answer(Answer::CallFailed(context, CallFailed { tag, zero: 0 }));
+        }
+        if !outbound.is_idle() {
+            self.add_backlog(peer);
+        }
+        Ok(())
     }
 
     /// The channel from `peer`, if there is one.

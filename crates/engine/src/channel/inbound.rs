@@ -101,14 +101,14 @@ impl Inbound {
     /// May part of the last `length` bytes have been written to memory of the ring that was new to one of the two sides? Its pages
     /// cost more than the bytes.
     pub fn came_through_new_memory(&self, length: u64) -> bool {
-        use isthmus_shm::ring::Memory;
+        use isthmus_shm::ring::RingMemory;
         let size = self.ring.memory().size();
         self.ring.taken() < size + length.min(size)
     }
 
     /// Is the peer told to announce only?
     pub fn announces_only(&self) -> bool {
-        use isthmus_shm::ring::Memory;
+        use isthmus_shm::ring::RingMemory;
         self.ring.memory().credit().announces_only()
     }
 

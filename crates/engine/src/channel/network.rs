@@ -23,14 +23,14 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use isthmus_fabric::provider::{self, Wanted};
+use isthmus_fabric::provider::{self, ProviderFilter};
 use isthmus_fabric::{Destination, Endpoint, Exposed, Frame};
+use isthmus_os::switches::Switch;
 use isthmus_shm::ring::Header;
 use isthmus_shm::{Offset, Segment};
 
 use crate::channel::inbound::Inbound;
 use crate::channel::outbound::{self, Outbound};
-use crate::exit_hooks::{self, ExitHooks};
 use crate::membership::control::Nonce;
 use crate::memory::arena::Arena;
 use crate::{Error, Result, counters, tunables};
@@ -160,14 +160,14 @@ pub(crate) struct Link {
     /// Reads that are under way from there, and their bytes.
     reading: (u32, u64),
     /// Records that wait for a receive, or for memory: see [`Engine::stays`].
-    pub held: VecDeque<Held>,
+    pub held: VecDeque<HeldRecord>,
     /// The way there is closed.
     pub lost: bool,
 }
 
 /// A record that came and is not handled yet.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct HeldRecord {
     pub header: Header,
     pub body: Box<[u8]>,
 }
@@ -287,7 +287,7 @@ impl Network {
         if segment.nodes() < 2 {
             return Ok(None);
         }
-        let wanted = Wanted {
+        let wanted = ProviderFilter {
             provider: tunables::FABRIC.get().map(str::to_owned),
             interface: std::env::var("ISTHMUS_NODE_ADDRESS")
                 .ok()
@@ -341,7 +341,7 @@ impl Network {
         let (outbound, at) = Outbound::connect_remote(segment, arena)?;
         let memory = outbound::mapped(segment, at, RING).expect("just taken");
         self.link(peer).ring = Some(Inbound::new(at, memory));
-        exit_hooks::set(ExitHooks::FLUSH_FIRST_FRAMES);
+        Switch::FirstFrames.turn_on();
         Ok(outbound)
     }
 

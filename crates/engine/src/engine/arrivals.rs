@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use isthmus_os::clock;
 use isthmus_shm::Offset;
-use isthmus_shm::ring::{Header, Memory as _};
+use isthmus_shm::ring::{Header, RingMemory as _};
 
 use super::Engine;
 use crate::channel::cells::Cell;
@@ -52,7 +52,7 @@ impl Deferred {
 
 impl Engine {
     #[inline]
-    pub(super) fn poll_hot(&mut self) -> bool {
+    pub(super) fn poll_recent(&mut self) -> bool {
         let mut moved = false;
         let mut at = 0;
         while let Some(peer) = self.channels.polled(at) {
@@ -73,7 +73,7 @@ impl Engine {
         }
         self.deferred.rounds = 0;
         let held = self.channels.has_network() && self.handle_held();
-        self.poll_hot() || held
+        self.poll_recent() || held
     }
 
     /// Is this a longer message that no receive waits for, and whose bytes are to be kept? Its length.
@@ -120,7 +120,7 @@ impl Engine {
     /// be what is awaited, and then its receive is often posted before anybody looks again, so that it is not kept, found and taken out. No
     /// message is behind others for long: each round takes at least one.
     #[inline]
-    fn is_early(&self, peer: u32, header: Header, body: Body) -> bool {
+    fn has_no_receive(&self, peer: u32, header: Header, body: Body) -> bool {
         let context = ContextId(header.context);
         context != ContextId::CALLS
             && body.split::<Envelope>().is_some_and(|(envelope, _)| {
@@ -150,7 +150,9 @@ impl Engine {
             let body = unsafe { Body::new(inbound.ring.memory().body(record.at), record.header.length) };
             let handler = Handler::of(record.header);
             let stays = match handler {
-                Some(Handler::Eager) => taken > 0 && self.takes_turns && self.is_early(peer, record.header, body),
+                Some(Handler::Eager) => {
+                    taken > 0 && self.is_oversubscribed && self.has_no_receive(peer, record.header, body)
+                }
                 Some(Handler::EagerFirst | Handler::FirstInCell) => self.stays(peer, record.header, body),
                 _ => false,
             };
@@ -342,7 +344,7 @@ mod tests {
         let segment: &'static Segment = Box::leak(Box::new(Segment::attach(fd, [5; 16]).expect("a job segment")));
         let (mut us, mut them) = (Engine::new(segment, 0, true, None), Engine::new(segment, 1, true, None));
         let [mut one, mut two, mut three] = [[0; 8]; 3];
-        us.takes_turns = true;
+        us.is_oversubscribed = true;
         let first = receive(&mut us, 1, &mut one);
         (1..=4).for_each(|tag| send(&mut them, tag));
         assert!(us.progress());

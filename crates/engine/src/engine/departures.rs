@@ -1,8 +1,7 @@
 //! Records that leave: what waits for room, and operations that are complete when it has left.
 
 use crate::channel::network::Network;
-use crate::channel::outbound::{Answer, Outbound};
-use crate::channel::record::CallFailed;
+use crate::channel::outbound::Outbound;
 use crate::counters;
 use crate::engine::Engine;
 
@@ -22,22 +21,8 @@ impl Engine {
     /// The channel to `peer`, made at first use.
     #[inline]
     pub fn outbound(&mut self, peer: u32) -> crate::Result<&mut Outbound> {
-        if self.channels.outbound(peer).is_none() {
-            self.connect(peer)?;
-        }
-        Ok(self.channels.outbound_mut(peer).expect("just connected"))
-    }
-
-    #[cold]
-    fn connect(&mut self, peer: u32) -> crate::Result<()> {
-        let outbound = self.channels.connect(&mut self.memory.arena, peer)?;
-        for (context, tag) in self.membership.failed_calls.take_back_notices(peer) {
-            outbound.answer(Answer::CallFailed(context, CallFailed { tag, zero: 0 }));
-        }
-        if !outbound.is_idle() {
-            self.channels.add_backlog(peer);
-        }
-        Ok(())
+        let (arena, failed_calls) = (&mut self.memory.arena, &mut self.membership.failed_calls);
+        self.channels.outbound_to(arena, failed_calls, peer)
     }
 
     /// Something waits for room in the ring to `peer`: write what fits, remember the rest.

@@ -7,7 +7,7 @@ use isthmus_shm::ring::Header;
 
 use crate::channel::network::frame::{self, Prefix};
 use crate::channel::network::replay::FrameOrder;
-use crate::channel::network::{Held, Network, Proxy, WINDOW};
+use crate::channel::network::{HeldRecord, Network, Proxy, WINDOW};
 use crate::channel::record::{Body, ClearToSend, Envelope, Handler, ReadyToSend};
 use crate::engine::Engine;
 use crate::membership::control::Nonce;
@@ -283,7 +283,7 @@ impl Engine {
             if !link.held.is_empty() || self.stays(peer, header, here) {
                 let body = body.into();
                 let link = self.channels.network_mut().expect("as before").link(peer);
-                link.held.push_back(Held { header, body });
+                link.held.push_back(HeldRecord { header, body });
                 if link.held.iter().map(|held| held.body.len() as u64).sum::<u64>() > 2 * WINDOW {
                     self.end_over(peer, "more than it may before we have handled it");
                 }

@@ -16,11 +16,8 @@ use crate::ops::Stage;
 const LAST_READS: Duration = Duration::from_secs(10);
 
 impl Engine {
-    /// The bytes of a pending send can be read by its receiver on another node: what the announcement says of it.
+    /// The bytes of a pending send can be read by its receiver, which is on another node: what the announcement says of it.
     pub fn expose(&mut self, peer: u32, descriptor: u64, buffer: Buffer, length: usize) -> Option<u64> {
-        if !self.channels.is_remote(peer) {
-            return None;
-        }
         let at = buffer.row()?;
         // SAFETY: the buffer is a pending operation's, whose end withdraws it.
         unsafe { self.channels.network_mut()?.expose(peer, descriptor, at, length) }

@@ -37,8 +37,8 @@ impl Pattern {
 
     /// Its kind, and what that hashes of it.
     #[inline]
-    fn split(self) -> (Kind, Key) {
-        let kind = Kind(usize::from(self.from.is_none()) | usize::from(self.tag.is_none()) << 1);
+    fn split(self) -> (Wildcards, Key) {
+        let kind = Wildcards(usize::from(self.from.is_none()) | usize::from(self.tag.is_none()) << 1);
         let key = Key {
             context: self.context,
             from: self.from.unwrap_or(0),
@@ -50,15 +50,15 @@ impl Pattern {
 
 /// Which of source and tag are wildcards: bits 0 and 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Kind(usize);
+struct Wildcards(usize);
 
 const KINDS: usize = 4;
 /// No wildcard.
-const EXACT: Kind = Kind(0);
+const EXACT: Wildcards = Wildcards(0);
 /// The others.
-const WILD: [Kind; KINDS - 1] = [Kind(1), Kind(2), Kind(3)];
+const WILD: [Wildcards; KINDS - 1] = [Wildcards(1), Wildcards(2), Wildcards(3)];
 
-impl Kind {
+impl Wildcards {
     /// What receives of this kind have in common with the message.
     #[inline]
     fn of(self, key: Key) -> Key {
@@ -178,7 +178,7 @@ impl PostedQueue {
 
     /// The first posted of its kind.
     #[inline]
-    fn find_of(&self, kind: Kind, ops: &Ops, key: Key) -> Option<u32> {
+    fn find_of(&self, kind: Wildcards, ops: &Ops, key: Key) -> Option<u32> {
         let bins = &self.kinds[kind.0];
         if bins.count == 0 {
             return None;
@@ -371,7 +371,7 @@ impl<T> UnexpectedQueue<T> {
         self.find_for_wildcard(kind, key, wanted)
     }
 
-    fn find_for_wildcard(&mut self, kind: Kind, key: Key, wanted: Pattern) -> Option<u32> {
+    fn find_for_wildcard(&mut self, kind: Wildcards, key: Key, wanted: Pattern) -> Option<u32> {
         if !self.keeps(kind) {
             let mut index = self.arrival.first;
             for _ in 0..LOOKS {
@@ -515,13 +515,13 @@ impl<T> UnexpectedQueue<T> {
     }
 
     #[inline]
-    fn keeps(&self, kind: Kind) -> bool {
+    fn keeps(&self, kind: Wildcards) -> bool {
         self.kept & 1 << kind.0 != 0
     }
 
     /// Put all messages into the bins of this kind too, from now on.
     #[cold]
-    fn keep(&mut self, kind: Kind) {
+    fn keep(&mut self, kind: Wildcards) {
         self.kept |= 1 << kind.0;
         let mut index = self.arrival.first;
         while index != NONE {
@@ -531,7 +531,7 @@ impl<T> UnexpectedQueue<T> {
     }
 
     #[inline]
-    fn put_into(&mut self, kind: Kind, index: u32) {
+    fn put_into(&mut self, kind: Wildcards, index: u32) {
         if self.kinds[kind.0].is_full() {
             self.rehash(kind);
         }
@@ -542,7 +542,7 @@ impl<T> UnexpectedQueue<T> {
     }
 
     #[inline]
-    fn take_from(&mut self, kind: Kind, key: Key, index: u32) {
+    fn take_from(&mut self, kind: Wildcards, key: Key, index: u32) {
         let bins = &mut self.kinds[kind.0];
         bins.count -= 1;
         unlink_entry(&mut self.entries, bins.list(kind.of(key)), kind.0, index);
@@ -550,7 +550,7 @@ impl<T> UnexpectedQueue<T> {
 
     /// More lists; order of arrival is kept within each.
     #[cold]
-    fn rehash(&mut self, kind: Kind) {
+    fn rehash(&mut self, kind: Wildcards) {
         for list in self.kinds[kind.0].grow() {
             let mut index = list.first;
             while index != NONE {

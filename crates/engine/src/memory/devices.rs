@@ -2,6 +2,7 @@
 
 use isthmus_mem as mem;
 use isthmus_os::device;
+use isthmus_os::switches::Switch;
 
 use crate::tunables;
 
@@ -14,7 +15,7 @@ pub fn supports_devices() -> bool {
 /// Why a library that takes host memory only refuses a buffer; `None`: it takes it. Without a driver one predictable branch.
 #[inline(always)]
 pub fn refused<T>(buffer: *const T) -> Option<String> {
-    if device::is_watched() {
+    if Switch::Devices.is_on() {
         return ask(buffer.cast());
     }
     None

@@ -58,7 +58,7 @@ impl Readers {
 
 /// A piece of the ring.
 #[derive(Debug)]
-struct Piece {
+struct StagedPiece {
     /// Where it begins, counted without going round.
     start: u64,
     /// `None`: nobody.
@@ -72,7 +72,7 @@ struct Ring {
     /// First free byte, counted without going round.
     head: u64,
     /// Oldest first.
-    pieces: VecDeque<Piece>,
+    pieces: VecDeque<StagedPiece>,
     /// There was no room for a piece, and has not been since.
     was_full: bool,
 }
@@ -265,7 +265,7 @@ impl Ring {
             self.pieces.pop_front();
         }
         self.was_full = false;
-        self.pieces.push_back(Piece {
+        self.pieces.push_back(StagedPiece {
             start: self.head,
             readers: Some(readers()),
         });

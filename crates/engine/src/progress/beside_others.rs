@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use isthmus_os::clock;
 use isthmus_os::cpu::{self, Ticks};
-use isthmus_shm::backoff::{Facts, IDLE_PERIOD, LOST_LASTS, OFF_CPU, OTHERS_LAST, OTHERS_PERIOD, UNTIMED_YIELDS};
+use isthmus_shm::backoff::{IDLE_PERIOD, LOST_LASTS, OFF_CPU, OTHERS_LAST, OTHERS_PERIOD, UNTIMED_YIELDS, WaitFacts};
 use isthmus_shm::{Slot, occupancy};
 
 use crate::engine::Engine;
@@ -170,11 +170,11 @@ fn is_few_beside_others(engine: &Engine) -> bool {
 }
 
 /// What decides how a rank waits, as things are. `oversubscribed`: it shares its CPU. Does not block.
-pub(super) fn facts(engine: &Engine, oversubscribed: bool) -> Facts {
+pub(super) fn facts(engine: &Engine, oversubscribed: bool) -> WaitFacts {
     let facts = wakes::facts_now(oversubscribed);
     let are_lost = oversubscribed && OTHERS.lost_until.load(Ordering::Relaxed) != 0 && sleeps_at(engine, clock::now());
     match are_lost {
-        true => Facts {
+        true => WaitFacts {
             yield_for: Duration::ZERO,
             ..facts
         },

@@ -5,9 +5,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use isthmus_os::switches::Switch;
 use isthmus_shm::backoff::ShortWait;
 
-use crate::exit_hooks::{self, ExitHooks};
 use crate::limits::FLUSHED_WITHIN;
 use crate::progress::gate::enter;
 use crate::progress::thread;
@@ -24,7 +24,7 @@ pub fn flush() {
     if thread::flushes_first_frames() || IN_HAND.swap(true, Ordering::SeqCst) {
         return;
     }
-    exit_hooks::clear(ExitHooks::FLUSH_FIRST_FRAMES);
+    Switch::FirstFrames.turn_off();
     let begun = Instant::now();
     let mut wait = ShortWait::default();
     while !are_answered() {

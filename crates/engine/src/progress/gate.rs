@@ -21,10 +21,9 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, compiler_fence};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
+use isthmus_os::switches::Switch;
 use isthmus_os::{membarrier, process};
 use isthmus_shm::backoff::ShortWait;
-
-use crate::exit_hooks::{self, ExitHooks};
 
 static LOCK: Mutex<()> = Mutex::new(());
 /// Threads that found the lock taken and want it.
@@ -53,13 +52,13 @@ pub struct Entered(PhantomData<*const ()>);
 
 /// From now on several threads may call at a time. There is no way back. Nobody may be inside, so whoever enters and leaves sees the same.
 pub fn allow_threads() {
-    exit_hooks::set(ExitHooks::LOCK);
+    Switch::Threads.turn_on();
 }
 
 /// May several threads call at a time?
 #[inline(always)]
 pub fn allows_threads() -> bool {
-    exit_hooks::is_set(ExitHooks::LOCK)
+    Switch::Threads.is_on()
 }
 
 /// Enter the engine. Does not wait below thread-multiple; there it waits for the thread inside to leave.
@@ -72,7 +71,7 @@ pub fn enter() -> Entered {
 impl Drop for Entered {
     #[inline(always)]
     fn drop(&mut self) {
-        if exit_hooks::are_set() {
+        if Switch::Threads.is_on_or(Switch::FirstFrames) {
             self.leave();
         } else if cfg!(debug_assertions) {
             INSIDE.store(0, Ordering::Relaxed);

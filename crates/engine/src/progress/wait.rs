@@ -92,7 +92,7 @@ impl Entered {
                 break;
             }
         }
-        Ok(wait_patiently(self, asks, &mut ready))
+        Ok(wait_long(self, asks, &mut ready))
     }
 }
 
@@ -109,7 +109,7 @@ enum Asks {
 const SELDOM: u32 = 8;
 
 #[inline(never)]
-fn wait_patiently<T: Send>(
+fn wait_long<T: Send>(
     inside: &mut Entered,
     asks: Asks,
     ready: &mut (dyn FnMut(&mut Entered) -> Option<T> + Send),

@@ -15,13 +15,13 @@
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use isthmus_os::switches::Switch;
 use isthmus_os::{clock, cpu};
 use isthmus_shm::Doorbell;
 use isthmus_shm::backoff::{Backoff, LOOKS_AT_QUEUE, Next, ROUNDS_FOR_OTHERS, UNORDERED_SLEEP};
 use isthmus_shm::occupancy;
 
 use crate::channel::network;
-use crate::exit_hooks::{self, ExitHooks};
 use crate::membership::launcher;
 use crate::progress::awaited::{self, Showing};
 use crate::progress::beside_others;
@@ -95,7 +95,7 @@ impl Entered {
     #[inline(never)]
     pub(super) fn leave(&mut self) {
         self.release_if_locked();
-        if exit_hooks::is_set(ExitHooks::FLUSH_FIRST_FRAMES) {
+        if Switch::FirstFrames.is_on() {
             first_frames::flush();
         }
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use isthmus_os::cpu;
-use isthmus_shm::backoff::{Facts, Limits};
+use isthmus_shm::backoff::{Limits, WaitFacts};
 use isthmus_shm::{Doorbell, Slot, occupancy};
 
 use crate::membership::own;
@@ -77,8 +77,8 @@ fn yield_while<T>(slot: &Slot, meanwhile: impl FnOnce() -> T) -> T {
 }
 
 /// The facts of so many ranks on so many CPUs.
-fn facts(ranks: u32, cpus: u32, wake: Option<Duration>) -> Facts {
-    Facts {
+fn facts(ranks: u32, cpus: u32, wake: Option<Duration>) -> WaitFacts {
+    WaitFacts {
         ranks,
         cpus,
         wake,
@@ -89,7 +89,7 @@ fn facts(ranks: u32, cpus: u32, wake: Option<Duration>) -> Facts {
 }
 
 /// Those of a wait of this process. `oversubscribed`: the threads that wait outnumber the CPUs.
-pub(crate) fn facts_now(oversubscribed: bool) -> Facts {
+pub(crate) fn facts_now(oversubscribed: bool) -> WaitFacts {
     let ranks = if oversubscribed {
         occupancy::ranks_per_cpu().max(2)
     } else {
@@ -104,7 +104,7 @@ pub(crate) fn spin() -> Duration {
 }
 
 /// The facts of a job of so many ranks on this machine.
-pub fn facts_of(ranks: u32, wake: Option<Duration>) -> Facts {
+pub fn facts_of(ranks: u32, wake: Option<Duration>) -> WaitFacts {
     facts(ranks, own::known_cpus().unwrap_or(cpu::usable() as u32), wake)
 }
 

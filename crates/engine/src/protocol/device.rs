@@ -19,7 +19,7 @@ use crate::engine::Engine;
 use crate::limits::BESIDE;
 use crate::memory::arena;
 use crate::memory::buffer::Buffer;
-use crate::protocol::choice::devices::{self, By};
+use crate::protocol::choice::devices::{self, DeviceMover};
 use crate::protocol::single_copy::Pull;
 use crate::types::{Mode, Posting};
 
@@ -51,7 +51,7 @@ impl Engine {
             },
             receiver_exports: &|| false,
         });
-        let (By::Pull, Some(export)) = (by, export.get()) else {
+        let (DeviceMover::Pull, Some(export)) = (by, export.get()) else {
             counters::DEVICE_PIECES.add(u64::from(length > 0 && to != self.me));
             // SAFETY: the caller's promise.
             return unsafe { self.send(mode, to, posting, buffer, length) };
@@ -104,8 +104,8 @@ impl Engine {
             },
         });
         match (by, export.get()) {
-            (By::Pull, _) => self.pull_from_device(op, peer, record, expected),
-            (By::Push, Some(export)) => self.ask_for_push(op, peer, record, expected, export),
+            (DeviceMover::Pull, _) => self.pull_from_device(op, peer, record, expected),
+            (DeviceMover::Push, Some(export)) => self.ask_for_push(op, peer, record, expected, export),
             _ => false,
         }
     }

@@ -13,7 +13,7 @@ use isthmus_transfer::cma::{Cma, Refusal};
 use isthmus_transfer::fault::Fault;
 use isthmus_transfer::kmod::{Kmod, Options};
 use isthmus_transfer::mapped::Mapped;
-use isthmus_transfer::stream::{Drain, Feed, Kind};
+use isthmus_transfer::stream::{Drain, Feed, StreamKind};
 use isthmus_transfer::trace::{Event, Trace};
 use isthmus_transfer::{Direction, Interrupted, Pending, Shape, Transfer};
 
@@ -308,7 +308,7 @@ pub(crate) fn sides() -> Sides {
 }
 
 /// A new stream to a peer, wrapped as [`keep`] wraps.
-pub(crate) fn open_stream(kind: Kind) -> Result<(Box<dyn Feed>, OwnedFd), Error> {
+pub(crate) fn open_stream(kind: StreamKind) -> Result<(Box<dyn Feed>, OwnedFd), Error> {
     let (mut feed, descriptor) = kind.open()?;
     if let Some(plan) = plan() {
         feed = Box::new(Fault::new(feed, plan));
@@ -320,7 +320,7 @@ pub(crate) fn open_stream(kind: Kind) -> Result<(Box<dyn Feed>, OwnedFd), Error>
 }
 
 /// The other end of a stream that a peer has made.
-pub(crate) fn drain_stream(kind: Kind, descriptor: OwnedFd) -> Box<dyn Drain> {
+pub(crate) fn drain_stream(kind: StreamKind, descriptor: OwnedFd) -> Box<dyn Drain> {
     let mut drain = kind.drain(descriptor);
     if let Some(plan) = plan() {
         drain = Box::new(Fault::new(drain, plan));

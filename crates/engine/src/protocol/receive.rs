@@ -18,7 +18,7 @@ impl Engine {
     #[inline]
     pub unsafe fn receive(&mut self, pattern: Pattern, buffer: Buffer, capacity: usize) -> Result<u32> {
         if self.has_faults()
-            && let Some(over) = self.receive_among_the_dead(pattern)
+            && let Some(over) = self.receive_from_failed(pattern)
         {
             return over;
         }
@@ -88,7 +88,7 @@ impl Engine {
 
     /// `Some`: the receive is over before it begins. What a dead process sent can still be received.
     #[cold]
-    fn receive_among_the_dead(&mut self, pattern: Pattern) -> Option<Result<u32>> {
+    fn receive_from_failed(&mut self, pattern: Pattern) -> Option<Result<u32>> {
         let outcome = self.pending_failure(pattern.from, pattern.context)?;
         if !outcome.revoked && self.probe(pattern).is_some() {
             return None;

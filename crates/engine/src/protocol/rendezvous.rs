@@ -39,7 +39,7 @@ use crate::memory::arena;
 use crate::ops::Stage;
 use crate::protocol::access::{Access, Pushable};
 use crate::protocol::advertise::Silence;
-use crate::protocol::choice::protocols::{self, By, Message};
+use crate::protocol::choice::protocols::{self, Message, Mover};
 use crate::protocol::choice::select::Measurements;
 use crate::protocol::choice::tuning;
 use crate::protocol::mechanism;
@@ -306,9 +306,9 @@ impl Engine {
         };
         self.ops[op].path = path;
         match protocol.by {
-            By::Mapped => mapped.map(Taken::Pulled),
-            By::Pull | By::BothEnds => single.map(Taken::Pulled),
-            By::Push => Some(Taken::Pushed(path)),
+            Mover::Mapped => mapped.map(Taken::Pulled),
+            Mover::Pull | Mover::BothEnds => single.map(Taken::Pulled),
+            Mover::Push => Some(Taken::Pushed(path)),
             _ => None,
         }
     }
@@ -478,7 +478,9 @@ impl Engine {
     }
 
     pub(crate) fn reclaim(&mut self, op: u32, descriptor: u64) {
-        self.end_exposure(descriptor);
+        if self.channels.has_network() {
+            self.end_exposure(descriptor);
+        }
         self.transfers.pushes.retain(|push| push.op != op);
         if self.ops[op].descriptor.take_if(|own| own.0 == descriptor).is_some() {
             if let Some(descriptor) = self.descriptor(descriptor) {

@@ -7,6 +7,7 @@ use crate::channel::outbound::{Message, Queued};
 use crate::channel::record::ReadyToSend;
 use crate::data_path::DataPath;
 use crate::engine::Engine;
+use crate::limits::CELL_FROM;
 use crate::matching::queues::Key;
 use crate::matching::unexpected::Unexpected;
 use crate::memory::arena;
@@ -15,7 +16,7 @@ use crate::memory::heap;
 use crate::memory::payload::Payload;
 use crate::ops::Stage;
 use crate::protocol::blocks::InBlock;
-use crate::protocol::choice::protocols::{self, By};
+use crate::protocol::choice::protocols::{self, Mover};
 use crate::protocol::mechanism;
 use crate::types::{ContextId, Mode, Outcome, Posting};
 use crate::{Result, counters};
@@ -44,14 +45,15 @@ impl Engine {
         }
         let goes_at_once = protocols::is_short(&self.transfers.facts, mode, length as u64)
             || self.plan(mode, buffer, length, false).is_at_once();
-        let mut outbound = self.outbound(to)?;
+        let (arena, failed_calls) = (&mut self.memory.arena, &mut self.membership.failed_calls);
+        let mut outbound = self.channels.outbound_to(arena, failed_calls, to)?;
         let message = Message::of(posting, buffer, length);
         if !goes_at_once || outbound.announce_only() {
             return self.announce(to, message, None).map(Some);
         }
         if outbound.is_remote() {
             // A message that cannot be announced, for lack of descriptors, goes in frames.
-            if self.plan(mode, buffer, length, true) == By::RemoteRead
+            if self.plan(mode, buffer, length, true) == Mover::RemoteRead
                 && let Ok(op) = self.announce(to, message, None)
             {
                 return Ok(Some(op));
@@ -63,7 +65,7 @@ impl Engine {
             }
             outbound = self.outbound(to)?;
         }
-        if outbound.cells.are_wanted() {
+        if length >= CELL_FROM && outbound.cells.are_wanted() {
             self.make_cell(to);
             outbound = self.outbound(to)?;
         }
@@ -78,7 +80,7 @@ impl Engine {
 
     /// What moves a message, as far as its sender chooses.
     #[cold]
-    fn plan(&self, mode: Mode, buffer: Buffer, length: usize, is_remote: bool) -> By {
+    fn plan(&self, mode: Mode, buffer: Buffer, length: usize, is_remote: bool) -> Mover {
         let message = protocols::Message {
             is_remote,
             is_mapped: &|| shared_address_of(buffer, length) != 0,
@@ -92,7 +94,7 @@ impl Engine {
     fn send_long_eager(&mut self, to: u32, message: Message) -> Result<Option<u32>> {
         if self.outbound(to)?.cells.fitting(message.length).is_none() {
             let by = self.plan(Mode::Standard, message.buffer, message.length, false);
-            if by == By::MessageBlock && self.send_in_block(to, message)? {
+            if by == Mover::MessageBlock && self.send_in_block(to, message)? {
                 return Ok(None);
             }
             self.lease_for(to, message.length);
@@ -160,7 +162,11 @@ impl Engine {
             None => self.put_beside(descriptor, self.ops[op].to, message),
             Some(export) => self.put_export(descriptor, export),
         };
-        let key = self.expose(self.ops[op].to, descriptor.0, message.buffer, message.length);
+        let to = self.ops[op].to;
+        let key = match self.channels.is_remote(to) {
+            true => self.expose(to, descriptor.0, message.buffer, message.length),
+            false => None,
+        };
         let flags = flags | key.map_or(0, |_| ReadyToSend::READABLE);
         let flags = flags | block.map_or(0, |block| ReadyToSend::in_block(block.lines, block.order));
         let shared_address = block.map(|block| block.at.0).or(key);
@@ -171,7 +177,7 @@ impl Engine {
             shared_address: shared_address.unwrap_or_else(|| shared_address_of(message.buffer, message.length)),
             descriptor: descriptor.0,
             send_op: self.ops.id(op).0,
-            flags: flags | self.pushable(self.ops[op].to, message.buffer).0,
+            flags: flags | self.pushable(to, message.buffer).0,
         };
         Ok(Queued::Announcement {
             context: message.context,

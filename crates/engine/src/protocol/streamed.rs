@@ -17,7 +17,7 @@ use std::os::fd::OwnedFd;
 use isthmus_os::{Error, clock, socket};
 use isthmus_transfer::Cause;
 use isthmus_transfer::copy::Copying;
-use isthmus_transfer::stream::{Drain, Feed, KINDS, Kind, PIECE};
+use isthmus_transfer::stream::{Drain, Feed, KINDS, PIECE, StreamKind};
 use isthmus_transfer::{Interrupted, Layout};
 
 use crate::channel::outbound::Answer;
@@ -32,12 +32,12 @@ use crate::types::OpId;
 use crate::warning::{Warning, warn};
 
 /// The number of a kind in records; none has 0.
-pub(crate) fn number(kind: Kind) -> u32 {
+pub(crate) fn number(kind: StreamKind) -> u32 {
     kind as u32 + 1
 }
 
-fn kind_of(number: u32) -> Option<Kind> {
-    Kind::ALL.into_iter().find(|&kind| self::number(kind) == number)
+fn kind_of(number: u32) -> Option<StreamKind> {
+    StreamKind::ALL.into_iter().find(|&kind| self::number(kind) == number)
 }
 
 type Which = (u32, u32);
@@ -47,7 +47,7 @@ type Which = (u32, u32);
 struct Feeding {
     op: OpId,
     peer: u32,
-    kind: Kind,
+    kind: StreamKind,
     receive_op: u32,
     next: u64,
     end: u64,
@@ -58,7 +58,7 @@ struct Feeding {
 struct Expected {
     op: OpId,
     peer: u32,
-    kind: Kind,
+    kind: StreamKind,
     record: ReadyToSend,
 }
 
@@ -66,7 +66,7 @@ struct Expected {
 #[derive(Debug)]
 struct Draining {
     peer: u32,
-    kind: Kind,
+    kind: StreamKind,
     receive_op: u32,
     offset: u64,
     left: u64,
@@ -123,7 +123,7 @@ impl Streams {
 }
 
 /// The packet with a descriptor: the receiver's secret, the sender, the kind.
-fn first_packet(secret: [u64; 2], from: u32, kind: Kind) -> [u8; 24] {
+fn first_packet(secret: [u64; 2], from: u32, kind: StreamKind) -> [u8; 24] {
     let mut packet = [0; 24];
     for (at, word) in secret.into_iter().enumerate() {
         packet[at * 8..at * 8 + 8].copy_from_slice(&word.to_ne_bytes());
@@ -144,12 +144,12 @@ impl Engine {
     /// The streams that a message from this peer may come by, by kind.
     pub(crate) fn open_streams(&self, peer: u32) -> [bool; KINDS] {
         let closed = &self.transfers.streams.closed_from;
-        Kind::ALL.map(|kind| !closed.contains(&(peer, number(kind))))
+        StreamKind::ALL.map(|kind| !closed.contains(&(peer, number(kind))))
     }
 
     /// The one that the user names, if a message from this peer may come by it.
     pub(crate) fn named_stream(&self, peer: u32) -> Option<DataPath> {
-        let mut open = Kind::ALL.into_iter().zip(self.open_streams(peer));
+        let mut open = StreamKind::ALL.into_iter().zip(self.open_streams(peer));
         let named = open.find(|(kind, is_open)| *is_open && mechanism::is_forced(DataPath::Stream(*kind)));
         named.map(|(kind, _)| DataPath::Stream(kind))
     }
@@ -246,7 +246,7 @@ impl Engine {
         self.drain_on();
     }
 
-    fn expected(&self, peer: u32, kind: Kind, receive_op: u32) -> Option<Expected> {
+    fn expected(&self, peer: u32, kind: StreamKind, receive_op: u32) -> Option<Expected> {
         let wanted = |expected: &&Expected| {
             expected.op.0 == receive_op && expected.peer == peer && expected.kind as u32 == kind as u32
         };
@@ -433,7 +433,7 @@ impl Engine {
     }
 
     /// Make a stream and give the peer its end. Waits for nobody, unless the peer's listener is full.
-    fn hand_over(&mut self, peer: u32, kind: Kind) -> Result<(), Error> {
+    fn hand_over(&mut self, peer: u32, kind: StreamKind) -> Result<(), Error> {
         let identity = self.segment.slot(peer).identity().ok_or(Error {
             call: "slot",
             errno: isthmus_os::errno::ESRCH,
@@ -542,15 +542,15 @@ fn waste(drain: &mut dyn Drain, left: u64) -> Result<u64, Interrupted> {
     unsafe { drain.drain(&Layout::local(scratch.as_mut_ptr(), length), 0..length) }
 }
 
-fn count(kind: Kind, bytes: u64) {
+fn count(kind: StreamKind, bytes: u64) {
     match kind {
-        Kind::Vmsplice => counters::VMSPLICE_BYTES.add(bytes),
-        Kind::Writev => counters::WRITEV_BYTES.add(bytes),
-        Kind::Loopback => counters::LOOPBACK_BYTES.add(bytes),
+        StreamKind::Vmsplice => counters::VMSPLICE_BYTES.add(bytes),
+        StreamKind::Writev => counters::WRITEV_BYTES.add(bytes),
+        StreamKind::Loopback => counters::LOOPBACK_BYTES.add(bytes),
     }
 }
 
-fn report_failure(kind: Kind, peer: u32, what: &str, stopped: Interrupted) {
+fn report_failure(kind: StreamKind, peer: u32, what: &str, stopped: Interrupted) {
     // The peer has died. The launcher reports that.
     if stopped.cause() != Cause::Gone {
         report(kind, peer, what, &stopped.error);
@@ -558,12 +558,12 @@ fn report_failure(kind: Kind, peer: u32, what: &str, stopped: Interrupted) {
 }
 
 /// One line, once per process: cause and cure.
-fn report(kind: Kind, peer: u32, what: &str, error: &Error) {
+fn report(kind: StreamKind, peer: u32, what: &str, error: &Error) {
     let cure = match kind {
-        Kind::Vmsplice | Kind::Writev => {
+        StreamKind::Vmsplice | StreamKind::Writev => {
             "free descriptors and pipe pages (ulimit -n, /proc/sys/fs/pipe-user-pages-soft)"
         }
-        Kind::Loopback => "a loopback device that is up in this network namespace",
+        StreamKind::Loopback => "a loopback device that is up in this network namespace",
     };
     let name = kind.name();
     warn(
@@ -583,16 +583,16 @@ mod tests {
     fn numbers_name_kinds() {
         assert_eq!(kind_of(0), None);
         assert_eq!(kind_of(99), None);
-        for kind in Kind::ALL {
+        for kind in StreamKind::ALL {
             assert_eq!(kind_of(number(kind)), Some(kind));
         }
     }
 
     #[test]
     fn first_packets_tell_who_and_what() {
-        let one = first_packet([1, 2], 3, Kind::Writev);
-        assert_ne!(one, first_packet([1, 2], 4, Kind::Writev));
-        assert_ne!(one, first_packet([1, 2], 3, Kind::Vmsplice));
-        assert_ne!(one, first_packet([1, 3], 3, Kind::Writev));
+        let one = first_packet([1, 2], 3, StreamKind::Writev);
+        assert_ne!(one, first_packet([1, 2], 4, StreamKind::Writev));
+        assert_ne!(one, first_packet([1, 2], 3, StreamKind::Vmsplice));
+        assert_ne!(one, first_packet([1, 3], 3, StreamKind::Writev));
     }
 }

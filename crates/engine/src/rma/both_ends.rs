@@ -11,7 +11,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use isthmus_transfer::{Layout, Transfer};
 
-use super::execute::{self, Wanted, What};
+use super::execute::{self, PeerRequest, What};
 use super::mailbox::{self, Asked, End, Outcome};
 use super::target::Target;
 use super::{home, long};
@@ -110,7 +110,7 @@ pub(super) unsafe fn ask(
 }
 
 /// Do what an origin asks for, on bytes in its own memory. False: it cannot be done so, and no element was changed.
-pub(super) fn answer(origin: u32, wanted: Wanted, at: u64, length: u64, there: u64) -> bool {
+pub(super) fn answer(origin: u32, wanted: PeerRequest, at: u64, length: u64, there: u64) -> bool {
     let Some(transfer) = transfer_to(origin) else {
         return false;
     };

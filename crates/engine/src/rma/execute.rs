@@ -55,7 +55,7 @@ impl What {
 /// What a peer asks for, in its numbers.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
-pub(super) struct Wanted {
+pub(super) struct PeerRequest {
     pub what: u32,
     pub region: u32,
     pub class: u32,
@@ -70,7 +70,7 @@ pub(super) struct Wanted {
 /// `given` bytes must be readable at `data`, and if there are results, as many as are asked for writable at `result`.
 #[inline]
 pub(super) unsafe fn do_at(
-    wanted: Wanted,
+    wanted: PeerRequest,
     at: u64,
     length: u64,
     data: *const u8,
@@ -103,7 +103,7 @@ pub(super) unsafe fn do_at(
 /// # Safety
 /// As for [`do_at`].
 pub(super) unsafe fn do_rows(
-    wanted: Wanted,
+    wanted: PeerRequest,
     (at, length): (u64, u64),
     Rows { block, stride }: Rows,
     (data, given): (*const u8, usize),
@@ -158,7 +158,7 @@ pub(super) fn with_own(region: u32, f: impl FnOnce(&Target) -> Option<()>) -> Op
 /// As for [`do_at`].
 pub(super) unsafe fn execute_on(
     target: &Target,
-    wanted: Wanted,
+    wanted: PeerRequest,
     at: &Layout<'_>,
     data: *const u8,
     given: usize,
@@ -220,7 +220,7 @@ fn find_last_kernel(number: u32) -> Option<Kernel> {
     Some(kernel)
 }
 
-fn combine(header: Wanted) -> Option<Combine> {
+fn combine(header: PeerRequest) -> Option<Combine> {
     let class = match header.class {
         0 => Class::Signed,
         1 => Class::Unsigned,

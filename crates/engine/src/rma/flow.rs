@@ -14,7 +14,7 @@ use isthmus_transfer::{Direction, Layout, Level, Span, local};
 
 use super::flow_id::{self, CompletedBy, Scope};
 use super::mailbox::{Asked, Outcome, Rows, Sides};
-use super::protocols::{self, By, Operation};
+use super::protocols::{self, Operation, RmaMover};
 use super::service::{self, Completion, FlowId, What};
 use super::target::Target;
 use super::{both_ends, direct, home, long, mailbox};
@@ -381,15 +381,15 @@ unsafe fn moves(
     // SAFETY: the caller's promise; what is neither in a row nor in short rows at the target goes by single copies.
     unsafe {
         match (by, *at) {
-            (By::Mapped, _) => by_stores(target, at, here, direction),
-            (By::Provider, _) => by_provider(completed_by, target, at, here, direction)?,
-            (By::Calls, _) => service::moves(completed_by, target, what_of(direction), at, here, 0..length)?,
-            (By::Mailbox | By::Rows, _) => {
+            (RmaMover::Mapped, _) => by_stores(target, at, here, direction),
+            (RmaMover::Provider, _) => by_provider(completed_by, target, at, here, direction)?,
+            (RmaMover::Calls, _) => service::moves(completed_by, target, what_of(direction), at, here, 0..length)?,
+            (RmaMover::Mailbox | RmaMover::Rows, _) => {
                 if by_mailbox(target, at, here, direction)? == Outcome::Not {
                     by_single_copy(target, at, here, direction, 0..length)?;
                 }
             }
-            (By::Learned, Layout::Contiguous(span)) => long::of(target.peer())?.copies.go(
+            (RmaMover::Learned, Layout::Contiguous(span)) => long::of(target.peer())?.copies.go(
                 length,
                 || by_mailbox(target, at, here, direction),
                 || by_both(target, span, here, direction),

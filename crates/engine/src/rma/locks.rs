@@ -76,12 +76,12 @@ static IS_REFUSED: AtomicBool = AtomicBool::new(false);
 
 /// A lock that is held until this is dropped.
 #[must_use]
-pub(super) struct Held<'a> {
+pub(super) struct StripeGuard<'a> {
     stripe: &'a Stripe,
     fence_needed: bool,
 }
 
-impl Drop for Held<'_> {
+impl Drop for StripeGuard<'_> {
     #[inline]
     fn drop(&mut self) {
         self.stripe.unlock(self.fence_needed);
@@ -120,10 +120,10 @@ impl Locks {
     /// Hold the lock of the elements that begin in the same [`SPAN`] as `address` of the owner. Waits for its holder, but not for
     /// the dead.
     #[inline]
-    pub fn hold(&self, home: &ProcessContext, address: u64) -> Held<'_> {
+    pub fn hold(&self, home: &ProcessContext, address: u64) -> StripeGuard<'_> {
         let stripe = self.stripe(address);
         lock(home, stripe);
-        Held {
+        StripeGuard {
             stripe,
             fence_needed: home.fence_needed,
         }

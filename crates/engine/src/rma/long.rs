@@ -16,7 +16,7 @@ use crate::types::Peer;
 
 /// The copying side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum By {
+enum CopyingSide {
     /// Both, in pieces.
     Target,
     Kernel,
@@ -78,7 +78,7 @@ const EXPLORATION: Exploration = Exploration {
     rise: COPY_COST_RISES,
 };
 
-impl Alternative for By {
+impl Alternative for CopyingSide {
     fn index(self) -> usize {
         self as usize
     }
@@ -100,26 +100,27 @@ impl Long {
         by_kernel: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
         let mut begun = clock::ticks();
-        if self.choose() == By::Target {
+        if self.choose() == CopyingSide::Target {
             let outcome = by_target()?;
             let now = clock::ticks();
             if let Some(took) = outcome.teaches(now.wrapping_sub(begun)) {
-                self.learn(By::Target, bytes, took);
+                self.learn(CopyingSide::Target, bytes, took);
                 return Ok(());
             }
             begun = now;
         }
         by_kernel()?;
-        self.learn(By::Kernel, bytes, clock::ticks().wrapping_sub(begun));
+        self.learn(CopyingSide::Kernel, bytes, clock::ticks().wrapping_sub(begun));
         Ok(())
     }
 
-    fn choose(&self) -> By {
-        self.0.choose([By::Target, By::Kernel].into_iter(), &EXPLORATION)
+    fn choose(&self) -> CopyingSide {
+        self.0
+            .choose([CopyingSide::Target, CopyingSide::Kernel].into_iter(), &EXPLORATION)
     }
 
     /// So many bytes took so long.
-    fn learn(&self, by: By, bytes: u64, took: u64) {
+    fn learn(&self, by: CopyingSide, bytes: u64, took: u64) {
         self.0.learn(by, took.saturating_mul(1024) / bytes.max(1), &EXPLORATION);
     }
 }

@@ -27,7 +27,7 @@ use isthmus_shm::mailbox::{ANSWER, Answered, Mailbox, REQUEST, Turn};
 use isthmus_shm::occupancy;
 
 use super::combine::Combine;
-use super::execute::{self, Wanted, What};
+use super::execute::{self, PeerRequest, What};
 use super::notify::wait_watching;
 use super::progressing::{self, Progressing};
 use super::protocols::is_short;
@@ -180,7 +180,7 @@ impl Mailboxes {
         let Some(results) = request.wanted() else {
             return false;
         };
-        let wanted = Wanted {
+        let wanted = PeerRequest {
             what: u32::from(request.what),
             region: request.region,
             class: u32::from(request.class),
@@ -383,7 +383,7 @@ impl Target {
     fn note(&self, end: End) {
         match end {
             End::Done => {
-                self.misses.store(0, Ordering::Relaxed);
+                self.idle_rounds.store(0, Ordering::Relaxed);
                 self.unanswered.store(0, Ordering::Relaxed);
                 self.skipped.store(0, Ordering::Relaxed);
             }
@@ -538,14 +538,14 @@ impl Mailboxes {
     /// The target makes no progress. If it sleeps inside the library, and was missed some times, have it look for a while. True: ask it
     /// nevertheless.
     fn miss(&self, target: &Target) -> bool {
-        let misses = target.misses.load(Ordering::Relaxed).wrapping_add(1);
-        target.misses.store(misses, Ordering::Relaxed);
-        if misses >= ROUSED_AT && misses.is_power_of_two() {
+        let idle_rounds = target.idle_rounds.load(Ordering::Relaxed).wrapping_add(1);
+        target.idle_rounds.store(idle_rounds, Ordering::Relaxed);
+        if idle_rounds >= ROUSED_AT && idle_rounds.is_power_of_two() {
             self.rouse(target);
         }
         // If somebody asks us, they are inside the library just now.
         let helped = serve();
-        helped || misses <= BOX_TRIES || misses.is_multiple_of(BOX_SELDOM)
+        helped || idle_rounds <= BOX_TRIES || idle_rounds.is_multiple_of(BOX_SELDOM)
     }
 
     /// Is an operation of so many bytes, in pieces, likely to be done by the target? One that sleeps is woken if it is worth it.

@@ -7,7 +7,7 @@ use crate::limits::{BOX_BYTES, BOX_ROWS};
 
 /// What moves the bytes of a put or get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum By {
+pub enum RmaMover {
     /// Loads and stores of memory that both map.
     Mapped,
     /// The provider's own remote memory access; calls, should it refuse.
@@ -49,7 +49,7 @@ pub struct Operation {
 #[derive(Debug, Clone, Copy)]
 pub struct Protocol {
     /// What moves them.
-    pub by: By,
+    pub by: RmaMover,
     /// When it is taken, and what happens.
     pub how: &'static str,
     /// Is it for this operation, if those before it are not?
@@ -59,42 +59,42 @@ pub struct Protocol {
 /// All of them, in the order in which they are asked.
 pub static PROTOCOLS: &[Protocol] = &[
     Protocol {
-        by: By::Mapped,
+        by: RmaMover::Mapped,
         how: "memory that both map: loads and stores",
         applies: |operation| operation.is_mapped,
     },
     Protocol {
-        by: By::Provider,
+        by: RmaMover::Provider,
         how: "another node, in a row at both sides, from network_rma on: the provider's remote memory access",
         applies: |operation| operation.is_remote && operation.provider_pays && operation.rows == (true, true),
     },
     Protocol {
-        by: By::Calls,
+        by: RmaMover::Calls,
         how: "another node: calls that the target serves, short ones together",
         applies: |operation| operation.is_remote,
     },
     Protocol {
-        by: By::Driver,
+        by: RmaMover::Driver,
         how: "memory of a device: the device's driver, or calls where it is not mapped here",
         applies: |operation| operation.is_on_device,
     },
     Protocol {
-        by: By::Rows,
+        by: RmaMover::Rows,
         how: "a put on short rows of one length at the target: the target, if it waits inside the library, else copies by the kernel",
         applies: |operation| operation.put_on.is_some_and(|row| row <= BOX_ROWS),
     },
     Protocol {
-        by: By::SingleCopy,
+        by: RmaMover::SingleCopy,
         how: "not in a row at the target: copies by the kernel",
         applies: |operation| !operation.rows.0,
     },
     Protocol {
-        by: By::Mailbox,
+        by: RmaMover::Mailbox,
         how: "short: the target, if it waits inside the library, else copies by the kernel",
         applies: |operation| is_short(operation.bytes as usize),
     },
     Protocol {
-        by: By::Learned,
+        by: RmaMover::Learned,
         how: "long: the target through bounce buffers, or copies by the kernel from both ends, whichever is found faster",
         applies: |_| true,
     },
@@ -107,7 +107,7 @@ pub(super) fn is_short(bytes: usize) -> bool {
 }
 
 /// What an operation takes.
-pub fn plan(operation: &Operation) -> By {
+pub fn plan(operation: &Operation) -> RmaMover {
     let first = PROTOCOLS.iter().find(|protocol| (protocol.applies)(operation));
     first.expect("the last one is for all").by
 }
@@ -133,21 +133,25 @@ mod tests {
                     is_on_device: is(6),
                 };
                 let expected = if is(0) {
-                    By::Mapped
+                    RmaMover::Mapped
                 } else if is(1) {
                     if is(4) && is(2) && is(3) {
-                        By::Provider
+                        RmaMover::Provider
                     } else {
-                        By::Calls
+                        RmaMover::Calls
                     }
                 } else if is(6) {
-                    By::Driver
+                    RmaMover::Driver
                 } else if !is(2) {
-                    if is(5) && !is(3) { By::Rows } else { By::SingleCopy }
+                    if is(5) && !is(3) {
+                        RmaMover::Rows
+                    } else {
+                        RmaMover::SingleCopy
+                    }
                 } else if bytes <= short {
-                    By::Mailbox
+                    RmaMover::Mailbox
                 } else {
-                    By::Learned
+                    RmaMover::Learned
                 };
                 assert_eq!(plan(&operation), expected, "{operation:?}");
             }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use isthmus_mem::{self as mem, Export};
+use isthmus_os::switches::Switch;
 use isthmus_shm::SharedAddress;
 use isthmus_transfer::cuda::Cuda;
 
@@ -261,7 +262,7 @@ pub fn register_as(base: *mut u8, length: u64, atomicity: Atomicity) -> Result<R
         return Err(Error::Mismatch("a region of more bytes than an address space has"));
     }
     // The whole address space is of no kind.
-    if mem::is_watched() && length > 0 && base != 0 {
+    if Switch::Devices.is_on() && length > 0 && base != 0 {
         let first = std::ptr::with_exposed_provenance(base as usize);
         let kind = mem::kind_of(first).map_err(|error| Error::Device(error.to_string()))?;
         if kind.is_device() {

@@ -26,7 +26,7 @@ use isthmus_transfer::{Layout, Level, Span, local};
 use super::active::{self, Layer, Served};
 use super::combine::Combine;
 pub(super) use super::execute::What;
-use super::execute::{Wanted, execute_on, with_own};
+use super::execute::{PeerRequest, execute_on, with_own};
 use super::flow_id::CompletedBy;
 pub(super) use super::flow_id::{FlowId, OF_NODE};
 use super::region;
@@ -61,7 +61,7 @@ const ONE_WAY: i32 = 0;
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 struct Header {
-    wanted: Wanted,
+    wanted: PeerRequest,
     /// How many entries the list has that says where; with [`STRIDED`], of what.
     spans: u64,
     /// Bytes of the region that are meant.
@@ -521,7 +521,7 @@ fn no_such_region(peer: u32) -> Error {
 impl Header {
     fn of(what: What, region: u32) -> Self {
         Self {
-            wanted: Wanted {
+            wanted: PeerRequest {
                 what: what as u32,
                 region,
                 class: 0,
@@ -550,7 +550,7 @@ fn message(header: &Header, spans: &[Span], data: &[u8]) -> Vec<u8> {
 /// What asks for it.
 fn message_for(region: u32, what: What, there: &Listed, combine: Option<&Combine>, width: u32, data: &[u8]) -> Vec<u8> {
     let header = Header {
-        wanted: Wanted {
+        wanted: PeerRequest {
             what: what as u32,
             region,
             class: combine.map_or(0, |combine| combine.class as u32),

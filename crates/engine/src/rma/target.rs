@@ -40,7 +40,7 @@ pub struct Target {
     /// By which the network reaches it, once its owner was asked; `None`: it does not.
     network_key: OnceLock<Box<Option<u64>>>,
     /// How many times in a row the owner made no progress.
-    pub(super) misses: AtomicU16,
+    pub(super) idle_rounds: AtomicU16,
     /// How many requests in a row had no answer, and how many operations are therefore not asked for.
     pub(super) unanswered: AtomicU8,
     pub(super) skipped: AtomicU16,
@@ -95,7 +95,7 @@ impl Target {
             refused: [AtomicBool::new(is_refused), AtomicBool::new(is_refused)],
             mailboxes: AtomicPtr::new(null_mut()),
             network_key: OnceLock::new(),
-            misses: AtomicU16::new(0),
+            idle_rounds: AtomicU16::new(0),
             unanswered: AtomicU8::new(0),
             skipped: AtomicU16::new(0),
         })

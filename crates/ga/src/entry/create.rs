@@ -9,7 +9,7 @@ use crate::array::Array;
 use crate::error::{Error, Result};
 use crate::getmem;
 use crate::handles::{self, Reserved};
-use crate::kind::Kind;
+use crate::kind::ElementKind;
 use crate::life::{collectively, default_is_mirror, number_told};
 use crate::plan::{Cut, Plan};
 use crate::registered;
@@ -29,7 +29,7 @@ fn create(plan: Plan) -> Result<c_int> {
 
 fn plan(kind: c_int, dims: Vec<i64>, name: &str, group: c_int) -> Result<Plan> {
     let mut plan = Plan::new();
-    plan.set_data(dims, Kind::of(kind)?)?;
+    plan.set_data(dims, ElementKind::of(kind)?)?;
     plan.name = name.to_owned();
     plan.set_group(group);
     Ok(plan)
@@ -161,7 +161,7 @@ indexed! {
     }
     fn isthmus_ga_GA_Set_data, isthmus_ga_GA_Set_data64(handle: c_int, ndim: c_int, dims: *const Index, kind: c_int) {
         let dims = list(dims, rank(ndim)?, "dims")?;
-        handles::change_plan(handle, |plan| plan.set_data(dims, Kind::of(kind)?))?
+        handles::change_plan(handle, |plan| plan.set_data(dims, ElementKind::of(kind)?))?
     }
     fn isthmus_ga_GA_Set_chunk, isthmus_ga_GA_Set_chunk64(handle: c_int, chunk: *const Index) {
         let given = handles::plan(handle)?;

@@ -8,20 +8,20 @@ use crate::array::Array;
 use crate::element::{Complex, Element};
 use crate::elementwise::{self, Binary, Unary, binary, unary};
 use crate::error::{Error, Result};
-use crate::kind::Kind;
+use crate::kind::ElementKind;
 use crate::matrix::{self, ByVector, Diagonal};
 use crate::patch::Patch;
 use crate::reduce::{self, Norm};
 use crate::scan::{self, Scan};
 
-const INT: [Kind; 1] = [Kind::Int];
-const LONG: [Kind; 2] = [Kind::Long, Kind::LongLong];
-const FLOAT: [Kind; 1] = [Kind::Float];
-const DOUBLE: [Kind; 1] = [Kind::Double];
-const COMPLEX: [Kind; 1] = [Kind::Complex];
-const DOUBLE_COMPLEX: [Kind; 1] = [Kind::DoubleComplex];
+const INT: [ElementKind; 1] = [ElementKind::Int];
+const LONG: [ElementKind; 2] = [ElementKind::Long, ElementKind::LongLong];
+const FLOAT: [ElementKind; 1] = [ElementKind::Float];
+const DOUBLE: [ElementKind; 1] = [ElementKind::Double];
+const COMPLEX: [ElementKind; 1] = [ElementKind::Complex];
+const DOUBLE_COMPLEX: [ElementKind; 1] = [ElementKind::DoubleComplex];
 
-fn whole_dot<T: Element>(kinds: &[Kind], a: c_int, b: c_int) -> Result<T> {
+fn whole_dot<T: Element>(kinds: &[ElementKind], a: c_int, b: c_int) -> Result<T> {
     let (a, b) = (find(a)?, find(b)?);
     let scalar = reduce::dot(kinds, (&a, &a.whole()), false, (&b, &b.whole()), false)?;
     Ok(reduce::real(&scalar))
@@ -32,7 +32,7 @@ type Operand<I> = (c_int, c_char, *const I, *const I);
 
 /// # Safety
 /// As the header says.
-unsafe fn patch_dot<T: Element, I: Number>(kinds: &[Kind], a: Operand<I>, b: Operand<I>) -> Result<T> {
+unsafe fn patch_dot<T: Element, I: Number>(kinds: &[ElementKind], a: Operand<I>, b: Operand<I>) -> Result<T> {
     let (x, y) = (find(a.0)?, find(b.0)?);
     // SAFETY: the caller's promise.
     let (p, q) = unsafe { (patch(&x, a.2, a.3)?, patch(&y, b.2, b.3)?) };
@@ -344,7 +344,7 @@ unsafe fn step(a: &Array, p: &Patch, b: &Array, q: &Patch, to: *mut c_void) -> R
     isthmus_armci::reduction::all_reduce(
         &group.link()?,
         crate::local::as_bytes(&mut least),
-        Kind::Double.of_reduction()?,
+        ElementKind::Double.of_reduction()?,
         isthmus_armci::reduction::Operator::Min,
     )?;
     // SAFETY: the caller's promise.
@@ -355,17 +355,17 @@ unsafe fn step(a: &Array, p: &Patch, b: &Array, q: &Patch, to: *mut c_void) -> R
 ///
 /// # Safety
 /// `to` must be good for one, or null.
-unsafe fn write_real(kind: Kind, value: f64, to: *mut c_void, name: &str) -> Result<()> {
+unsafe fn write_real(kind: ElementKind, value: f64, to: *mut c_void, name: &str) -> Result<()> {
     if to.is_null() {
         return Err(Error::argument(format!("{name} is null")));
     }
     // SAFETY: the caller's promise.
     unsafe {
         match kind {
-            Kind::Double => to.cast::<f64>().write(value),
-            Kind::Float => to.cast::<f32>().write(value as f32),
-            Kind::Int => to.cast::<i32>().write(value as i32),
-            Kind::Long | Kind::LongLong => to.cast::<i64>().write(value as i64),
+            ElementKind::Double => to.cast::<f64>().write(value),
+            ElementKind::Float => to.cast::<f32>().write(value as f32),
+            ElementKind::Int => to.cast::<i32>().write(value as i32),
+            ElementKind::Long | ElementKind::LongLong => to.cast::<i64>().write(value as i64),
             _ => return Err(Error::argument("complex numbers have no order")),
         }
     }
@@ -387,7 +387,7 @@ unsafe fn step_bounds(parts: [(Arc<Array>, Patch); 4], to: [*mut c_void; 3]) -> 
     isthmus_armci::reduction::all_reduce(
         &group.link()?,
         crate::local::as_bytes(&mut all),
-        Kind::Double.of_reduction()?,
+        ElementKind::Double.of_reduction()?,
         isthmus_armci::reduction::Operator::Min,
     )?;
     if all[3] < 0.0 {

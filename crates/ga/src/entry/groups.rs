@@ -8,14 +8,20 @@ use isthmus_armci::reduction::{Operator, all_reduce};
 
 use super::{entries, list, text};
 use crate::error::{Error, Result};
-use crate::kind::Kind;
+use crate::kind::ElementKind;
 use crate::life;
 
 /// Combine `count` numbers of all members.
 ///
 /// # Safety
 /// They must be there.
-unsafe fn combine(group: &Group, at: *mut c_void, count: c_int, kind: Kind, operator: *const c_char) -> Result<()> {
+unsafe fn combine(
+    group: &Group,
+    at: *mut c_void,
+    count: c_int,
+    kind: ElementKind,
+    operator: *const c_char,
+) -> Result<()> {
     let count = usize::try_from(count).map_err(|_| Error::argument(format!("n={count} is negative")))?;
     // SAFETY: the caller's promise.
     let bytes = unsafe { checked_bytes("x", at.cast(), count * kind.bytes()) }?;
@@ -69,18 +75,18 @@ macro_rules! combines {
 }
 
 combines! {
-    isthmus_ga_GA_Igop isthmus_ga_GA_Pgroup_igop Kind::Int;
-    isthmus_ga_GA_Lgop isthmus_ga_GA_Pgroup_lgop Kind::Long;
-    isthmus_ga_GA_Llgop isthmus_ga_GA_Pgroup_llgop Kind::LongLong;
-    isthmus_ga_GA_Fgop isthmus_ga_GA_Pgroup_fgop Kind::Float;
-    isthmus_ga_GA_Dgop isthmus_ga_GA_Pgroup_dgop Kind::Double;
-    isthmus_ga_GA_Cgop isthmus_ga_GA_Pgroup_cgop Kind::Complex;
-    isthmus_ga_GA_Zgop isthmus_ga_GA_Pgroup_zgop Kind::DoubleComplex;
+    isthmus_ga_GA_Igop isthmus_ga_GA_Pgroup_igop ElementKind::Int;
+    isthmus_ga_GA_Lgop isthmus_ga_GA_Pgroup_lgop ElementKind::Long;
+    isthmus_ga_GA_Llgop isthmus_ga_GA_Pgroup_llgop ElementKind::LongLong;
+    isthmus_ga_GA_Fgop isthmus_ga_GA_Pgroup_fgop ElementKind::Float;
+    isthmus_ga_GA_Dgop isthmus_ga_GA_Pgroup_dgop ElementKind::Double;
+    isthmus_ga_GA_Cgop isthmus_ga_GA_Pgroup_cgop ElementKind::Complex;
+    isthmus_ga_GA_Zgop isthmus_ga_GA_Pgroup_zgop ElementKind::DoubleComplex;
 }
 
 entries! {
     fn isthmus_ga_GA_Gop(kind: c_int, at: *mut c_void, count: c_int, operator: *const c_char) {
-        combine(&*group::default()?, at, count, Kind::of(kind)?, operator)?
+        combine(&*group::default()?, at, count, ElementKind::of(kind)?, operator)?
     }
     fn isthmus_ga_GA_Brdcst(at: *mut c_void, length: c_int, root: c_int) {
         broadcast(&*group::default()?, at, length, root)?

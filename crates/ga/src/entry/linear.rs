@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_double, c_float, c_int, c_void};
 use super::{Number, entries, find, indexed, is_transposed, orientation, patch};
 use crate::element::Complex;
 use crate::error::{Error, Result};
-use crate::kind::Kind;
+use crate::kind::ElementKind;
 use crate::linear::{self, Factor, Orientation};
 use crate::patch::Patch;
 use crate::systems::{self, Factors, Metric};
@@ -15,7 +15,7 @@ use crate::systems::{self, Factors, Metric};
 /// # Safety
 /// The scalars must be good for an element.
 unsafe fn gemm(
-    kind: Kind,
+    kind: ElementKind,
     letters: (c_char, c_char),
     [m, n, k]: [i64; 3],
     alpha: *const u8,
@@ -81,10 +81,10 @@ macro_rules! gemms {
 }
 
 gemms! {
-    isthmus_ga_GA_Sgemm isthmus_ga_GA_Sgemm64 c_float, Kind::Float;
-    isthmus_ga_GA_Dgemm isthmus_ga_GA_Dgemm64 c_double, Kind::Double;
-    isthmus_ga_GA_Cgemm isthmus_ga_GA_Cgemm64 Complex<f32>, Kind::Complex;
-    isthmus_ga_GA_Zgemm isthmus_ga_GA_Zgemm64 Complex<f64>, Kind::DoubleComplex;
+    isthmus_ga_GA_Sgemm isthmus_ga_GA_Sgemm64 c_float, ElementKind::Float;
+    isthmus_ga_GA_Dgemm isthmus_ga_GA_Dgemm64 c_double, ElementKind::Double;
+    isthmus_ga_GA_Cgemm isthmus_ga_GA_Cgemm64 Complex<f32>, ElementKind::Complex;
+    isthmus_ga_GA_Zgemm isthmus_ga_GA_Zgemm64 Complex<f64>, ElementKind::DoubleComplex;
 }
 
 indexed! {

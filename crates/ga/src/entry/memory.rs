@@ -7,7 +7,7 @@ use super::{entries, tell, text};
 use crate::allocator as ma;
 use crate::error::{Error, Result};
 use crate::getmem;
-use crate::kind::Kind;
+use crate::kind::ElementKind;
 use crate::life::group_number;
 
 /// A C truth value.
@@ -146,7 +146,7 @@ entries! {
     fn isthmus_ga_MA_trace(_value: Truth) {}
     fn isthmus_ga_MA_verify_allocator_stuff() -> Truth { 1 }
     fn isthmus_ga_GA_Getmem(kind: c_int, count: c_int, group: c_int) -> *mut c_void {
-        match getmem::take(Kind::of(kind)?, count, group_number(group)) {
+        match getmem::take(ElementKind::of(kind)?, count, group_number(group)) {
             // Null, at every process, if the memory cannot be had.
             Err(Error::Armci(isthmus_armci::Error::Memory { .. })) => std::ptr::null_mut(),
             taken => taken?.cast(),

@@ -7,7 +7,7 @@ use super::{Number, entries, find, indexed, tell, text};
 use crate::array::Array;
 use crate::error::{Error, Result};
 use crate::handles::{self, Reserved};
-use crate::kind::Kind;
+use crate::kind::ElementKind;
 use crate::sparse::diagonal::{Change, Line};
 use crate::sparse::{Sparse, assemble, convert, diagonal, multiply, sketch};
 
@@ -111,7 +111,7 @@ indexed! {
         rows: Index, columns: Index, kind: c_int,
     ) -> c_int {
         let is_wide = size_of::<Index>() == WIDE;
-        created_sparse(|| Sparse::create(rows.wide(), columns.wide(), Kind::of(kind)?, is_wide))?
+        created_sparse(|| Sparse::create(rows.wide(), columns.wide(), ElementKind::of(kind)?, is_wide))?
     }
     fn isthmus_ga_NGA_Sprs_array_add_element, isthmus_ga_NGA_Sprs_array_add_element64(
         handle: c_int, row: Index, column: Index, value: *const c_void,

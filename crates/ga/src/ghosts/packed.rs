@@ -48,7 +48,7 @@ pub(super) struct Packed {
 }
 
 /// What a process gets from others, and where in its memory each piece lies.
-struct Wanted {
+struct FetchPlan {
     /// The block's owner, the copy to the margin, the place.
     pieces: Vec<(usize, Copy, usize)>,
     /// From its own block.
@@ -65,7 +65,7 @@ fn directions(array: &Array, cut: &[usize]) -> Vec<Vec<i64>> {
         .collect()
 }
 
-fn wanted(array: &Array, process: usize, directions: &[Vec<i64>], whole: &[usize]) -> Result<Wanted> {
+fn wanted(array: &Array, process: usize, directions: &[Vec<i64>], whole: &[usize]) -> Result<FetchPlan> {
     let mut all = Vec::new();
     if let Some((block, _)) = of(array, process) {
         for direction in directions {
@@ -73,7 +73,7 @@ fn wanted(array: &Array, process: usize, directions: &[Vec<i64>], whole: &[usize
         }
     }
     all.sort_by_key(|(owner, _)| *owner);
-    let mut wanted = Wanted {
+    let mut wanted = FetchPlan {
         pieces: Vec::new(),
         from_itself: Vec::new(),
         bytes: 0,
@@ -108,7 +108,7 @@ impl Packed {
         if !are_all || directions.len().saturating_mul(array.processes()) > MOST_PIECES {
             return Ok(None);
         }
-        let all: Result<Vec<Wanted>> = (0..array.processes())
+        let all: Result<Vec<FetchPlan>> = (0..array.processes())
             .map(|process| wanted(array, process, &directions, &whole))
             .collect();
         let all = all?;

@@ -66,14 +66,14 @@ impl Indexes<'_> {
 
 /// A piece of the calling process.
 #[derive(Debug)]
-pub(super) struct Own<'a, T> {
+pub(super) struct OwnPiece<'a, T> {
     first: i64,
     starts: Indexes<'a>,
     columns: Indexes<'a>,
     values: &'a mut [T],
 }
 
-impl<T: Copy> Own<'_, T> {
+impl<T: Copy> OwnPiece<'_, T> {
     /// Call `element` with row, column and value of each.
     #[inline(always)]
     pub fn for_each(&mut self, mut element: impl FnMut(i64, i64, &mut T)) {
@@ -91,7 +91,7 @@ impl<T: Copy> Own<'_, T> {
 
 /// A copy of a piece.
 #[derive(Debug)]
-pub struct Piece<T> {
+pub struct BlockPiece<T> {
     /// For each row, and one more: the number of its first element.
     pub starts: Vec<i64>,
     /// Column of each element.
@@ -179,7 +179,7 @@ impl Sparse {
     }
 
     /// Our own piece of a range of columns.
-    pub(super) fn own<T: Element>(&self, block: usize) -> Result<Option<Own<'_, T>>> {
+    pub(super) fn own<T: Element>(&self, block: usize) -> Result<Option<OwnPiece<'_, T>>> {
         debug_assert_eq!(size_of::<T>(), self.kind.bytes());
         let Some(at) = self.pointers(block)? else {
             return Ok(None);
@@ -193,7 +193,7 @@ impl Sparse {
                 true => Indexes::Wide(std::slice::from_raw_parts(at.cast(), count)),
                 false => Indexes::Narrow(std::slice::from_raw_parts(at.cast(), count)),
             };
-            Ok(Some(Own {
+            Ok(Some(OwnPiece {
                 first,
                 starts: list(at.starts, rows + 1),
                 columns: list(at.columns, count),
@@ -206,7 +206,7 @@ impl Sparse {
     ///
     /// # Errors
     /// There is no such process or range, or the matrix is not assembled.
-    pub fn fetch<T: Copy>(&self, process: usize, block: usize) -> Result<Option<Piece<T>>> {
+    pub fn fetch<T: Copy>(&self, process: usize, block: usize) -> Result<Option<BlockPiece<T>>> {
         debug_assert_eq!(size_of::<T>(), self.kind.bytes());
         self.check_part("irow", process)?;
         self.check_part("icol", block)?;
@@ -233,7 +233,7 @@ impl Sparse {
             let from = part.wrapping_add(offsets.values as usize);
             self.read(process, from, values.as_mut_ptr().cast(), count * size_of::<T>())?;
             values.set_len(count);
-            Ok(Some(Piece {
+            Ok(Some(BlockPiece {
                 starts: indexes(offsets.starts, (hi - lo + 2) as usize)?,
                 columns: indexes(offsets.columns, count)?,
                 values,
@@ -246,7 +246,7 @@ fn range_rows(matrix: &Sparse, process: usize) -> (i64, i64) {
     super::range(matrix.rows, matrix.processes, process)
 }
 
-impl<T: Copy> Piece<T> {
+impl<T: Copy> BlockPiece<T> {
     /// The elements of a row, counted from the first of the piece.
     pub fn row(&self, row: usize) -> impl Iterator<Item = (i64, T)> + '_ {
         let elements = self.starts[row] as usize..self.starts[row + 1] as usize;

@@ -7,7 +7,7 @@ use super::{Sparse, range};
 use crate::array::Array;
 use crate::element::{Complex, Element};
 use crate::error::{Error, Result};
-use crate::kind::{Generic, Kind, dispatch};
+use crate::kind::{ElementKind, Generic, dispatch};
 use crate::life::collectively;
 use crate::local::for_each_row;
 use crate::onesided::store;
@@ -124,19 +124,19 @@ fn number<T: Element>(element: T) -> String {
     // SAFETY: `KIND` says what type it is.
     unsafe {
         match T::KIND {
-            Kind::Int => at.cast::<i32>().read().to_string(),
-            Kind::Long | Kind::LongLong => at.cast::<i64>().read().to_string(),
-            Kind::Float => format!("{:e}", at.cast::<f32>().read()),
-            Kind::Double => format!("{:e}", at.cast::<f64>().read()),
-            Kind::Complex => {
+            ElementKind::Int => at.cast::<i32>().read().to_string(),
+            ElementKind::Long | ElementKind::LongLong => at.cast::<i64>().read().to_string(),
+            ElementKind::Float => format!("{:e}", at.cast::<f32>().read()),
+            ElementKind::Double => format!("{:e}", at.cast::<f64>().read()),
+            ElementKind::Complex => {
                 let Complex { re, im } = at.cast::<Complex<f32>>().read();
                 format!("{re:e} {im:e}")
             }
-            Kind::DoubleComplex => {
+            ElementKind::DoubleComplex => {
                 let Complex { re, im } = at.cast::<Complex<f64>>().read();
                 format!("{re:e} {im:e}")
             }
-            Kind::Registered(_) => String::new(),
+            ElementKind::Registered(_) => String::new(),
         }
     }
 }
@@ -157,8 +157,8 @@ impl Generic for Export<'_> {
             }
         }
         let field = match matrix.kind {
-            Kind::Complex | Kind::DoubleComplex => "complex",
-            Kind::Float | Kind::Double => "real",
+            ElementKind::Complex | ElementKind::DoubleComplex => "complex",
+            ElementKind::Float | ElementKind::Double => "real",
             _ => "integer",
         };
         let mut text = format!("%%MatrixMarket matrix coordinate {field} general\n");

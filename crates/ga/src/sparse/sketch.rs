@@ -9,7 +9,7 @@ use crate::array::Array;
 use crate::element::Element;
 use crate::elementwise::random;
 use crate::error::{Error, Result};
-use crate::kind::{Generic, Kind, dispatch};
+use crate::kind::{ElementKind, Generic, dispatch};
 use crate::life::collectively;
 use crate::onesided::{Buffer, Operation, transfer};
 use crate::patch::Patch;
@@ -57,7 +57,7 @@ impl Generic for DoSketch<'_> {
         plan.set_data(vec![height, matrix.columns], matrix.kind)?;
         plan.group = matrix.group;
         let (of_labels, of_weights) = (
-            matrix.plan_by_rows(&[matrix.rows], Kind::Int)?,
+            matrix.plan_by_rows(&[matrix.rows], ElementKind::Int)?,
             matrix.plan_by_rows(&[matrix.rows], matrix.kind)?,
         );
         let [sums, labels_there, weights_there] = create_all([plan, of_labels, of_weights])?;

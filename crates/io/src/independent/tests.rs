@@ -66,7 +66,7 @@ fn what_is_written_is_read_and_nothing_else_changes() {
             }
             let of = scattered();
             // SAFETY: ten elements of four bytes and room lie in the array.
-            let memory = unsafe { Memory::of_elements(elements.as_mut_ptr(), 10, &of) };
+            let memory = unsafe { AccessMemory::of_elements(elements.as_mut_ptr(), 10, &of) };
             access.write(&memory, 3).expect("room");
             let mut expected = background.clone();
             let mut stream = vec![0; 20];
@@ -77,7 +77,7 @@ fn what_is_written_is_read_and_nothing_else_changes() {
             let mut all = vec![0; 200];
             assert_eq!(backend::read(&file, &mut all, 0), Ok(100));
             assert_eq!(&all[..100], expected, "{name} {choice:?}");
-            let back = Memory::owned(vec![0; 50]);
+            let back = AccessMemory::owned(vec![0; 50]);
             // The file ends after 100 bytes: positions before that, less the three that are skipped.
             let there = view.position_at(100) - 3;
             assert_eq!(access.read(&back, 3), Ok(there.min(50)));
@@ -97,7 +97,7 @@ fn an_error_says_why() {
         gaps: Choice::Automatic,
         locked: false,
     };
-    let failure = access.write(&Memory::owned(vec![1; 40]), 0).expect_err("full");
+    let failure = access.write(&AccessMemory::owned(vec![1; 40]), 0).expect_err("full");
     assert_eq!((failure.call, failure.errno), ("pwrite", libc::ENOSPC));
 }
 
@@ -135,17 +135,17 @@ fn long_places_of_memory_go_by_lists() {
             };
             let mut elements: Vec<u8> = (0..45_000_u32).map(|at| (at / 7 % 251) as u8).collect();
             // SAFETY: three elements lie in the vector.
-            let memory = unsafe { Memory::of_elements(elements.as_mut_ptr(), 3, &of) };
+            let memory = unsafe { AccessMemory::of_elements(elements.as_mut_ptr(), 3, &of) };
             assert!(memory.is_listed());
             let mut stream = vec![0; 30_000];
             memory.copy_out(0, &mut stream);
             access.write(&memory, 10).expect("room");
-            let same = Memory::owned(vec![0; 30_000]);
+            let same = AccessMemory::owned(vec![0; 30_000]);
             assert_eq!(access.read(&same, 10), Ok(30_000));
             assert!(same.into_owned() == stream);
             let mut back = vec![0; 45_000];
             // SAFETY: as above.
-            let memory = unsafe { Memory::of_elements(back.as_mut_ptr(), 3, &of) };
+            let memory = unsafe { AccessMemory::of_elements(back.as_mut_ptr(), 3, &of) };
             // The file ends 2000 bytes early.
             file.resize(view.offset_of(10 + 28_000)).expect("open");
             assert_eq!(access.read(&memory, 10), Ok(28_000));

@@ -4,11 +4,11 @@
 //! A rank makes its part so if it may not go through others (hints, locks), or if its bytes lie in a row in the file, or in pieces that each rank of a
 //! node accesses by itself anyway (decision 182). Other ranks of the same call may have to go through aggregators: they do so for the parts that are left.
 
-use super::{Exchange, Part, is_on_one_node, long};
+use super::{Exchange, RankPart, is_on_one_node, long};
 use crate::failure::Result;
 use crate::hints::Choice;
 
-impl Part<'_> {
+impl RankPart<'_> {
     /// Shall this access go through others, as far as this rank can say?
     pub(super) fn choice(&self, writes: bool) -> Choice {
         if self.locked || !self.view.is_apart() {

@@ -86,9 +86,9 @@ impl Row {
 
 /// Rows of pieces, which are added in any order; best one after the other.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Rows(Vec<Row>);
+pub struct PieceRows(Vec<Row>);
 
-impl Rows {
+impl PieceRows {
     /// Add a piece, to the last row if it goes on there.
     pub fn push(&mut self, offset: u64, length: u64) {
         if let Some(row) = self.0.last_mut() {
@@ -125,7 +125,7 @@ impl Rows {
 
 /// Words that tell of pieces whose offsets grow.
 pub fn encode(pieces: impl Iterator<Item = Piece>) -> Vec<u64> {
-    let mut rows = Rows::default();
+    let mut rows = PieceRows::default();
     for piece in pieces {
         rows.push(piece.offset, piece.length);
     }

@@ -153,7 +153,7 @@ fn every_rank_writes_and_reads_its_own() {
             let bytes = if rank + 1 == size && size > 1 { 0 } else { 40 + rank };
             let view = view(rank, size, length, gap);
             let data: Vec<u8> = (0..bytes).map(|at| byte(rank, at)).collect();
-            let part = |memory| Part {
+            let part = |memory| RankPart {
                 file: &file,
                 path: "file",
                 view: &view,
@@ -164,11 +164,11 @@ fn every_rank_writes_and_reads_its_own() {
                 may_begin: false,
                 refused: None,
             };
-            let memory = Memory::owned(data.clone());
+            let memory = AccessMemory::owned(data.clone());
             assert_eq!(now(write(&exchange, part(&memory))), Ok(bytes as u64));
             meet.wait();
             // More than there is: the file ends somewhere.
-            let memory = Memory::owned(vec![0; bytes + 30]);
+            let memory = AccessMemory::owned(vec![0; bytes + 30]);
             let got = now(read(&exchange, part(&memory))).expect("good") as usize;
             let back = memory.into_owned();
             assert!(
@@ -212,7 +212,7 @@ fn a_rank_whose_part_needs_nobody_makes_it_first() {
                 exchange,
                 talks: AtomicU64::new(0),
             };
-            let part = |memory| Part {
+            let part = |memory| RankPart {
                 file: &file,
                 path: "file",
                 view: &view,
@@ -223,11 +223,11 @@ fn a_rank_whose_part_needs_nobody_makes_it_first() {
                 may_begin: may_begin.as_bytes()[rank] == b'y',
                 refused: None,
             };
-            let memory = Memory::owned(data.clone());
+            let memory = AccessMemory::owned(data.clone());
             assert_eq!(now(write(&exchange, part(&memory))), Ok(bytes as u64));
             assert_eq!(exchange.talks.load(Ordering::Relaxed) == 1, once, "{kinds} {may_begin}");
             meet.wait();
-            let memory = Memory::owned(vec![0; bytes]);
+            let memory = AccessMemory::owned(vec![0; bytes]);
             assert_eq!(now(read(&exchange, part(&memory))), Ok(bytes as u64));
             assert_eq!(memory.into_owned(), data, "{kinds} {may_begin}: rank {rank}");
         });
@@ -240,8 +240,8 @@ fn an_error_of_a_part_that_was_made_first_is_one_of_all() {
     let hints = Hints::default();
     each_rank(3, |exchange| {
         let view = View::contiguous(64 * exchange.rank as u64, 1);
-        let memory = Memory::owned(vec![1; 64]);
-        let part = Part {
+        let memory = AccessMemory::owned(vec![1; 64]);
+        let part = RankPart {
             file: &file,
             path: "the file",
             view: &view,
@@ -347,8 +347,8 @@ fn an_error_of_one_is_an_error_of_all() {
         };
         each_rank(3, |exchange| {
             let view = view(exchange.rank, 3, 4, 0);
-            let memory = Memory::owned(vec![1; 64]);
-            let part = |refused| Part {
+            let memory = AccessMemory::owned(vec![1; 64]);
+            let part = |refused| RankPart {
                 file: &file,
                 path: "the file",
                 view: &view,
@@ -457,8 +457,8 @@ fn a_read_ends_where_the_rank_that_came_last_sees_the_end() {
             layout: Layout::default(),
             starts: None,
         };
-        let memory = Memory::owned(vec![0; 16]);
-        let part = Part {
+        let memory = AccessMemory::owned(vec![0; 16]);
+        let part = RankPart {
             file: &file,
             path: "file",
             view: &view,
@@ -494,8 +494,8 @@ fn bytes_far_apart_do_not_take_a_round_for_each_window_between() {
             layout: Layout::default(),
             starts: None,
         };
-        let memory = Memory::owned(vec![1; 2]);
-        let part = Part {
+        let memory = AccessMemory::owned(vec![1; 2]);
+        let part = RankPart {
             file: &file,
             path: "file",
             view: &view,
@@ -531,8 +531,8 @@ fn aggregators_take_the_lock_where_ranks_write_back_what_lies_between() {
                 layout: Layout::default(),
                 starts: None,
             };
-            let memory = Memory::owned(vec![1; 16]);
-            let part = Part {
+            let memory = AccessMemory::owned(vec![1; 16]);
+            let part = RankPart {
                 file: &file,
                 path: "file",
                 view: &view,
@@ -569,8 +569,8 @@ fn stripes_of_a_file_are_the_parts_of_aggregators() {
         let hints = Hints::default();
         assert_eq!(aggregators(&exchange, &hints, layout), 3);
         let mut bytes = vec![exchange.rank as u8 + 1; 100 * 1000];
-        let memory = Memory::owned(std::mem::take(&mut bytes));
-        let part = Part {
+        let memory = AccessMemory::owned(std::mem::take(&mut bytes));
+        let part = RankPart {
             file: &file,
             path: "file",
             view: &view,

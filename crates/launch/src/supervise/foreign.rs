@@ -9,7 +9,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use isthmus_engine::other_mpi::Kind;
+use isthmus_engine::other_mpi::MpiFamily;
 use object::read::ReadCache;
 
 use crate::elf::Elf;
@@ -37,7 +37,7 @@ const FOREIGN: u8 = 1;
 pub(super) struct Looks {
     next: Option<Instant>,
     pause: Duration,
-    found: Option<Found>,
+    found: Option<ForeignMpi>,
     /// Programs that were looked into.
     read: HashSet<PathBuf>,
     /// When to look at what has just begun.
@@ -151,14 +151,14 @@ impl Supervisor<'_> {
 }
 
 /// What makes a process the only rank of a job of its own.
-enum Found {
+enum ForeignMpi {
     /// A library of another MPI that it has mapped.
-    Mapped(PathBuf, Kind),
+    Mapped(PathBuf, MpiFamily),
     /// Its program, and the MPI that is linked into that.
-    Inside(PathBuf, Kind),
+    Inside(PathBuf, MpiFamily),
 }
 
-impl Found {
+impl ForeignMpi {
     /// What the processes did, and what to do.
     fn explained(&self) -> String {
         let ours = own_folder().map_or_else(|| "our lib folder".into(), |folder| folder.display().to_string());
@@ -185,14 +185,14 @@ impl Found {
 }
 
 /// Of a process that has not joined. Each program is read once.
-fn found_in(pid: u32, read: &mut HashSet<PathBuf>) -> Option<Found> {
+fn found_in(pid: u32, read: &mut HashSet<PathBuf>) -> Option<ForeignMpi> {
     let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
     let ours = own_folder().and_then(|folder| folder.canonicalize().ok());
     let files = maps
         .lines()
         .filter_map(|line| Some(Path::new(&line[line.find('/')?..])));
     let foreign = files.filter(|file| file.parent() != ours.as_deref());
-    let mut mapped = foreign.filter_map(|file| Some(Found::Mapped(file.to_owned(), Kind::of(file)?)));
+    let mut mapped = foreign.filter_map(|file| Some(ForeignMpi::Mapped(file.to_owned(), MpiFamily::of(file)?)));
     if let Some(found) = mapped.next() {
         return Some(found);
     }
@@ -201,5 +201,5 @@ fn found_in(pid: u32, read: &mut HashSet<PathBuf>) -> Option<Found> {
         return None;
     }
     let elf = Elf::read(&ReadCache::new(File::open(&program).ok()?));
-    elf.inside.map(|kind| Found::Inside(program, kind))
+    elf.inside.map(|kind| ForeignMpi::Inside(program, kind))
 }

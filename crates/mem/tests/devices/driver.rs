@@ -8,7 +8,7 @@ use std::process::Command;
 use std::ptr::null_mut;
 use std::sync::OnceLock;
 
-use isthmus_mem as mem;
+use isthmus_os::switches::Switch;
 
 /// Named in the environment of the process that runs a test.
 const CHILD: &str = "ISTHMUS_MEM_TEST";
@@ -100,7 +100,7 @@ macro_rules! call {
 }
 
 pub fn start() {
-    mem::watch();
+    Switch::Devices.turn_on();
     call!("cuInit" (0 => c_uint));
 }
 

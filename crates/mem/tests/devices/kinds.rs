@@ -1,5 +1,7 @@
 //! What an address is, and where nothing is asked.
 
+use isthmus_os::switches::Switch;
+
 use super::*;
 
 #[test]
@@ -10,7 +12,7 @@ fn without_the_library_all_is_host_memory() {
     let (from, mut to) = (noise(100, 1), vec![0_u8; 100]);
     for watched in [false, true] {
         if watched {
-            mem::watch();
+            Switch::Devices.turn_on();
         }
         assert_eq!(mem::kind_of(from.as_ptr()), Ok(Kind::Host));
         assert_eq!(mem::kind_of(std::ptr::without_provenance(4096)), Ok(Kind::Host));

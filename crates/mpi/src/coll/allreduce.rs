@@ -3,11 +3,11 @@
 use std::ffi::c_void;
 
 use isthmus_collective::allreduce::{run, run_later};
+use isthmus_os::switches::Switch;
 
 use super::arguments;
 use super::form::{forms, run};
-use super::on_devices::{self, Arguments, Results};
-use super::operand;
+use super::on_devices::{self, ReductionArguments, Results};
 use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::op::Op;
@@ -26,13 +26,15 @@ forms! {
         op: &'static Op,
         comm: &'static Comm,
     ) {
-        let given = Arguments { sendbuf, recvbuf, count, datatype, op, comm };
-        // SAFETY: the caller's promise.
-        if let Some(done) = unsafe { on_devices::instead::<F>(Results::All, given) }? {
-            return Ok(done);
+        if Switch::Devices.is_on() {
+            let given = ReductionArguments { sendbuf, recvbuf, count, datatype, op, comm };
+            // SAFETY: the caller's promise.
+            if let Some(done) = unsafe { on_devices::instead::<F>(Results::All, given) }? {
+                return Ok(done);
+            }
         }
         let call = F::begin(comm, "Allreduce")?;
-        let operand = operand::of(datatype, count, op)?;
+        let operand = arguments::operand(datatype, count, op)?;
         let input = if arguments::in_place(sendbuf, comm)? {
             recvbuf
         } else {

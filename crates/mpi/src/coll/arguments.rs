@@ -3,7 +3,8 @@
 use std::ffi::c_void;
 
 use isthmus_collective::elements::Elements;
-use isthmus_collective::{Link, Root};
+use isthmus_collective::{Link, Operand, Root};
+use isthmus_os::switches::Switch;
 
 use super::form::Form;
 use crate::comm::Comm;
@@ -14,6 +15,14 @@ use crate::device::Use;
 use crate::error::Result;
 use crate::fail;
 use crate::handle::Handle;
+use crate::op::Op;
+
+/// What a reduction works on: `count` elements of a datatype with an operation, which is kept as long as it may be called.
+#[inline]
+pub(super) fn operand<'a>(datatype: &'a Datatype, count: i64, op: &Op) -> Result<Operand<'a>> {
+    let reduction = op.reduction_of(datatype, count)?;
+    Ok(Operand::new(datatype, reduction, op.is_commutative()))
+}
 
 /// The root that a call names.
 pub(super) fn root(root: i32, comm: &Comm) -> Result<Root> {
@@ -60,7 +69,7 @@ pub(super) fn address(
     datatype: &Datatype,
 ) -> Result<*mut u8> {
     let elements = check(name, at, count, datatype)?;
-    match isthmus_mem::is_watched() {
+    match Switch::Devices.is_on() {
         false => Ok(at.cast_mut().cast()),
         true => on_host(call, name, elements, 1, datatype),
     }
@@ -85,7 +94,7 @@ pub(super) fn blocks_in_a_row<'a>(
     datatype: &'a Datatype,
 ) -> Result<Elements<'a>> {
     let elements = check(name, buffer, count, datatype)?;
-    let address = match isthmus_mem::is_watched() {
+    let address = match Switch::Devices.is_on() {
         false => elements.address,
         true => on_host(call, name, elements, blocks, datatype)?,
     };
@@ -191,7 +200,7 @@ pub(super) fn used_blocks<'a>(
         let address = on_host(call, name, block, 1, datatype)?;
         Ok(Elements { address, ..block })
     };
-    let mirrored = match isthmus_mem::is_watched() {
+    let mirrored = match Switch::Devices.is_on() {
         false => None,
         true => Some((0..counts.len()).map(on_host).collect::<Result<_>>()?),
     };

@@ -21,8 +21,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use isthmus_engine::{Guarded, enter, wait_until};
+use isthmus_os::switches::Switch;
 
-use crate::check as mode;
 use crate::comm::{COMM_SELF, COMM_WORLD, Comm};
 use crate::error::Result;
 use crate::handle::Object;
@@ -66,7 +66,7 @@ pub(super) enum When {
 /// Is there anything to check? Communicators without a handle are the library's own, as a file has one: no call of the program is on them.
 #[inline]
 pub(super) fn concerns(comm: &Comm) -> bool {
-    mode::is_on() && (comm.size() > 1 || comm.is_inter()) && !comm.handle().is_null()
+    Switch::Check.is_on() && (comm.size() > 1 || comm.is_inter()) && !comm.handle().is_null()
 }
 
 /// A collective call begins: tell its name. `None`: nothing is checked.
@@ -129,7 +129,7 @@ pub fn refused_by_name(comm: &Comm, procedure: &str) {
 /// MPI is about to be finalized: do all do that, on all communicators that there are?
 pub(crate) fn finalize() -> Result<()> {
     const PROCEDURE: &str = "MPI_Finalize";
-    if !mode::is_on() || enter().failures() > 0 {
+    if !Switch::Check.is_on() || enter().failures() > 0 {
         return Ok(());
     }
     let handles = RefCell::new(Vec::new());

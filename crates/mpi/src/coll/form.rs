@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use isthmus_collective::{Call, Kept, Lane, Launching, Link, Recorder, Turn, begin_immediate};
 use isthmus_datatype::Type;
 use isthmus_engine::enter;
+use isthmus_os::switches::Switch;
 
 use super::check::{self, Asking, Terms, When};
 use super::tasks;
@@ -141,7 +142,10 @@ impl Form for Blocking {
 
     #[inline(always)] // As for `Call::new`.
     fn begin(comm: &'static Comm, name: &str) -> Result<Self> {
-        let asking = check::begin(comm, || format!("MPI_{name}"), When::Now)?;
+        let asking = match Switch::Check.is_on() {
+            false => None,
+            true => check::begin(comm, || format!("MPI_{name}"), When::Now)?,
+        };
         let aside = match asking {
             None => OnceCell::new(),
             Some(_) => OnceCell::from(Box::new(Aside {

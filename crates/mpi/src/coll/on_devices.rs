@@ -9,10 +9,10 @@ use std::ops::Range;
 use isthmus_engine::limits::DEVICE_REDUCED_FROM;
 use isthmus_engine::{counters, rma};
 use isthmus_mem::{self as mem, Device, Export, Kind, Mapped, Scratch};
+use isthmus_os::switches::Switch;
 
 use super::arguments::is_in_place;
 use super::form::Form;
-use crate::check;
 use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::device::{self, Combine};
@@ -60,7 +60,7 @@ impl Results<'_> {
 
 /// The arguments of a reduction of `count` elements of each rank.
 #[derive(Clone, Copy)]
-pub(super) struct Arguments<'a> {
+pub(super) struct ReductionArguments<'a> {
     pub sendbuf: *const c_void,
     pub recvbuf: *mut c_void,
     pub count: i64,
@@ -70,26 +70,16 @@ pub(super) struct Arguments<'a> {
 }
 
 /// Make the call by kernels, if it is a blocking one, long, and all ranks' elements are in memory of devices that all can map. `None`: nothing
-/// was done. Collective, if devices are looked for; blocks.
+/// was done. Called only where devices are looked for ([`Switch::Devices`]). Collective; blocks.
 ///
 /// # Safety
 /// `sendbuf` must be readable and `recvbuf` writable, where results are, by the driver.
-#[inline(always)]
-pub(super) unsafe fn instead<F: Form>(results: Results<'_>, arguments: Arguments<'_>) -> Result<Option<F::Done>> {
-    match mem::is_watched() {
-        false => Ok(None),
-        // SAFETY: the caller's promise.
-        true => unsafe { ask::<F>(results, arguments) },
-    }
-}
-
-/// As [`instead`], where devices are looked for.
-///
-/// # Safety
-/// As for [`instead`].
 #[cold]
 #[inline(never)]
-unsafe fn ask<F: Form>(results: Results<'_>, arguments: Arguments<'_>) -> Result<Option<F::Done>> {
+pub(super) unsafe fn instead<F: Form>(
+    results: Results<'_>,
+    arguments: ReductionArguments<'_>,
+) -> Result<Option<F::Done>> {
     match may_be(arguments) {
         false => Ok(None),
         // SAFETY: the caller's promise.
@@ -98,8 +88,8 @@ unsafe fn ask<F: Form>(results: Results<'_>, arguments: Arguments<'_>) -> Result
 }
 
 /// May such a call be one for kernels? All ranks answer alike.
-fn may_be(arguments: Arguments<'_>) -> bool {
-    let Arguments {
+fn may_be(arguments: ReductionArguments<'_>) -> bool {
+    let ReductionArguments {
         count,
         datatype,
         op,
@@ -108,7 +98,7 @@ fn may_be(arguments: Arguments<'_>) -> bool {
     } = arguments;
     // Each rank maps two buffers of each other one.
     let can_map = comm.size() > 1 && 2 * (comm.size() as usize - 1) <= mem::MOST_MAPPINGS;
-    can_map && !check::is_on() && !comm.is_inter() && is_long(count, datatype) && {
+    can_map && !Switch::Check.is_on() && !comm.is_inter() && is_long(count, datatype) && {
         let node = |rank| comm.group.peer(rank).map(rma::node_of);
         datatype.is_contiguous()
             && Combine::of(op.which(), datatype).is_some()
@@ -146,8 +136,8 @@ struct Own {
 
 impl Own {
     /// `None`: they are not all in memory of a device, or these are not the arguments of such a call.
-    fn of(results: Results<'_>, me: usize, arguments: Arguments<'_>) -> Option<Self> {
-        let Arguments { sendbuf, recvbuf, .. } = arguments;
+    fn of(results: Results<'_>, me: usize, arguments: ReductionArguments<'_>) -> Option<Self> {
+        let ReductionArguments { sendbuf, recvbuf, .. } = arguments;
         let has_results = results.are_at(me);
         let input = match is_in_place(sendbuf) {
             true if matches!(results, Results::At(_)) && !has_results => return None,
@@ -194,8 +184,8 @@ fn do_all(comm: &Comm, yes: bool) -> Result<bool> {
 ///
 /// # Safety
 /// As for [`instead`]; [`may_be`] has said yes.
-unsafe fn reduce(results: Results<'_>, arguments: Arguments<'_>) -> Result<bool> {
-    let Arguments {
+unsafe fn reduce(results: Results<'_>, arguments: ReductionArguments<'_>) -> Result<bool> {
+    let ReductionArguments {
         count,
         datatype,
         op,

@@ -4,11 +4,11 @@ use std::ffi::c_void;
 
 use isthmus_collective::reduce::{run_at, run_at_later};
 use isthmus_collective::{Link, Root};
+use isthmus_os::switches::Switch;
 
 use super::arguments::{self, is_in_place};
 use super::form::{Form, forms, run};
-use super::on_devices::{self, Arguments, Results};
-use super::operand;
+use super::on_devices::{self, ReductionArguments, Results};
 use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::error::Result;
@@ -31,7 +31,7 @@ forms! {
         root: i32,
         comm: &'static Comm,
     ) {
-        if isthmus_mem::is_watched()
+        if Switch::Devices.is_on()
             // SAFETY: the caller's promise.
             && let Some(done) = unsafe { instead::<F>(sendbuf, recvbuf, count, datatype, op, root, comm) }?
         {
@@ -45,7 +45,7 @@ forms! {
         }
         let datatype = datatype.resolve_for(count, "datatype")?;
         let op = op.resolve("op")?;
-        let operand = operand::of(datatype, count, op)?;
+        let operand = arguments::operand(datatype, count, op)?;
         let gives = root != Root::Here;
         let gets = root.is_me(call.link().rank());
         let mut output = recvbuf.cast();
@@ -102,7 +102,7 @@ unsafe fn instead<F: Form>(
     let (Ok(datatype), Ok(op)) = (datatype.resolve_for(count, "datatype"), op.resolve("op")) else {
         return Ok(None);
     };
-    let given = Arguments {
+    let given = ReductionArguments {
         sendbuf,
         recvbuf,
         count,

@@ -4,12 +4,12 @@ use std::ffi::c_void;
 
 use isthmus_collective::Link;
 use isthmus_collective::reduce_scatter::{FEW, run, run_later};
+use isthmus_os::switches::Switch;
 use smallvec::{SmallVec, smallvec};
 
 use super::arguments;
 use super::form::{Form, forms, run};
-use super::on_devices::{self, Arguments, Results};
-use super::operand;
+use super::on_devices::{self, ReductionArguments, Results};
 use crate::comm::Comm;
 use crate::counts::Counts;
 use crate::datatype::Datatype;
@@ -67,7 +67,7 @@ unsafe fn either<F: Form>(
     op: &'static Op,
     comm: &'static Comm,
 ) -> Result<F::Done> {
-    if isthmus_mem::is_watched()
+    if Switch::Devices.is_on()
         // SAFETY: the caller's promise.
         && let Some(done) = unsafe { instead::<F>(sendbuf, recvbuf, recvcounts, datatype, op, comm) }?
     {
@@ -82,7 +82,7 @@ unsafe fn either<F: Form>(
     let total = counts.iter().try_fold(0i64, |sum, count| sum.checked_add(*count));
     let total = total.ok_or_else(|| fail!(Count, "recvcounts add up to more than 64 bits"))?;
     let datatype = datatype.resolve_for(total, "datatype")?;
-    let operand = operand::of(datatype, total, op)?;
+    let operand = arguments::operand(datatype, total, op)?;
     let input = if arguments::in_place(sendbuf, comm)? {
         recvbuf
     } else {
@@ -133,7 +133,7 @@ unsafe fn instead<F: Form>(
     let Ok(datatype) = datatype.resolve_for(count, "datatype") else {
         return Ok(None);
     };
-    let given = Arguments {
+    let given = ReductionArguments {
         sendbuf,
         recvbuf,
         count,

@@ -4,11 +4,11 @@ use std::ffi::c_void;
 
 use isthmus_collective::Link;
 use isthmus_collective::scan::{run, run_later};
+use isthmus_os::switches::Switch;
 
 use super::arguments::{self, is_in_place};
 use super::form::{Form, forms, run};
-use super::on_devices::{self, Arguments, Results};
-use super::operand;
+use super::on_devices::{self, ReductionArguments, Results};
 use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::error::Result;
@@ -64,20 +64,22 @@ unsafe fn either<F: Form>(
 ) -> Result<F::Done> {
     let inclusive = name == "Scan";
     arguments::intra(comm)?;
-    let given = Arguments {
-        sendbuf,
-        recvbuf,
-        count,
-        datatype,
-        op,
-        comm,
-    };
-    // SAFETY: the caller's promise.
-    if let Some(done) = unsafe { on_devices::instead::<F>(Results::Prefixes { inclusive }, given) }? {
-        return Ok(done);
+    if Switch::Devices.is_on() {
+        let given = ReductionArguments {
+            sendbuf,
+            recvbuf,
+            count,
+            datatype,
+            op,
+            comm,
+        };
+        // SAFETY: the caller's promise.
+        if let Some(done) = unsafe { on_devices::instead::<F>(Results::Prefixes { inclusive }, given) }? {
+            return Ok(done);
+        }
     }
     let call = F::begin(comm, name)?;
-    let operand = operand::of(datatype, count, op)?;
+    let operand = arguments::operand(datatype, count, op)?;
     let input = if is_in_place(sendbuf) { recvbuf } else { sendbuf };
     let input = arguments::address(&call, "sendbuf", input, count, datatype)?;
     let mut output = recvbuf.cast();

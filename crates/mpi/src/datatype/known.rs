@@ -19,7 +19,7 @@ const LONGEST: usize = 32;
 const DEEPEST: u32 = 3;
 
 /// Arguments, as numbers.
-struct Arguments {
+struct ArgumentLists {
     combiner: Combiner,
     width: Width,
     hash: u64,
@@ -28,7 +28,7 @@ struct Arguments {
 }
 
 struct CachedType {
-    arguments: Arguments,
+    arguments: ArgumentLists,
     definition: Definition,
 }
 
@@ -41,7 +41,7 @@ pub(super) fn definition(
     arguments: &[Argument<'_>],
     make: impl FnOnce() -> Result<Definition>,
 ) -> Result<Definition> {
-    let mut asked = Arguments::new(combiner, width);
+    let mut asked = ArgumentLists::new(combiner, width);
     if asked.add_all(arguments).is_none() {
         return make();
     }
@@ -77,7 +77,7 @@ fn is_small(origin: &Origin, levels: u32) -> bool {
     }
 }
 
-impl Arguments {
+impl ArgumentLists {
     fn new(combiner: Combiner, width: Width) -> Self {
         Self {
             combiner,
@@ -187,7 +187,11 @@ mod tests {
     fn many_arguments_are_not_kept() {
         let numbers = [1; LONGEST];
         let all = [Argument::Integers(&numbers), Argument::Integer(0)];
-        let fits = |list| Arguments::new(Combiner::Indexed, Width::Int).add_all(list).is_some();
+        let fits = |list| {
+            ArgumentLists::new(Combiner::Indexed, Width::Int)
+                .add_all(list)
+                .is_some()
+        };
         assert!(fits(&all[..1]) && !fits(&all));
     }
 }

@@ -4,13 +4,14 @@
 use std::collections::BTreeMap;
 
 use isthmus_engine::enter;
+use isthmus_os::switches::Switch;
 
 use crate::attribute::keyval_of_site;
-use crate::check::{self, sites};
+use crate::check::sites;
 use crate::coll::check::{next_tag, report};
 use crate::comm::{COMM_WORLD, Comm};
 use crate::error::Result;
-use crate::handle::{Handle, Kind, Object, decompose};
+use crate::handle::{Handle, Object, ObjectKind, decompose};
 use crate::ledger;
 use crate::p2p::internal::{recv_bytes, send_bytes};
 use crate::process::{life, me};
@@ -18,14 +19,14 @@ use crate::status::rank_in;
 use crate::{liveness, request};
 
 /// Kinds of objects that the program has to free, by their numbers in handles.
-const OBJECTS: [(Kind, &str); 7] = [
-    (Kind::Comm, "communicator"),
-    (Kind::Group, "group"),
-    (Kind::Datatype, "datatype"),
-    (Kind::Op, "operation"),
-    (Kind::Info, "info"),
-    (Kind::Win, "window"),
-    (Kind::File, "file"),
+const OBJECTS: [(ObjectKind, &str); 7] = [
+    (ObjectKind::Comm, "communicator"),
+    (ObjectKind::Group, "group"),
+    (ObjectKind::Datatype, "datatype"),
+    (ObjectKind::Op, "operation"),
+    (ObjectKind::Info, "info"),
+    (ObjectKind::Win, "window"),
+    (ObjectKind::File, "file"),
 ];
 
 /// As many lines at most of one rank.
@@ -33,7 +34,7 @@ const MOST_LINES: usize = 50;
 
 /// At the end of the world model: the first rank says what is left on which ranks. Called by all.
 pub(crate) fn tell_first() -> Result<()> {
-    if !check::is_on() || life().users > 1 || enter().failures() > 0 {
+    if !Switch::Check.is_on() || life().users > 1 || enter().failures() > 0 {
         return Ok(());
     }
     liveness::forgive(gather())
@@ -41,7 +42,7 @@ pub(crate) fn tell_first() -> Result<()> {
 
 /// At the end of a session that is the last use of MPI: what is left on this rank, which has nobody to tell it to.
 pub(crate) fn say_own(procedure: &str) {
-    if check::is_on() && life().users == 1 {
+    if Switch::Check.is_on() && life().users == 1 {
         let rank = me().map_or(0, |me| me.0);
         for line in lines() {
             isthmus_os::process::say(&format!("isthmus: rank {rank}: {procedure}: {line}"));
@@ -101,7 +102,7 @@ fn line(count: usize, noun: &str, place: &str, done: &str) -> String {
 fn requests() -> Vec<String> {
     let live = sites::left(|raw| {
         let kind = decompose(raw).0;
-        [Kind::Send, Kind::Receive, Kind::Request]
+        [ObjectKind::Send, ObjectKind::Receive, ObjectKind::Request]
             .iter()
             .any(|one| *one as u32 == kind)
     });

@@ -4,12 +4,12 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use isthmus_io::memory::Memory;
+use isthmus_io::memory::AccessMemory;
 use isthmus_io::two_phase::{Exchange, told, verdict};
 
 use super::File;
 use super::datarep::Back;
-use super::operation::{Access, Pending, drive};
+use super::operation::{FileAccess, Pending, drive};
 use super::seen::Seen;
 use crate::datatype::Datatype;
 use crate::device::{Mirrors, Use};
@@ -101,7 +101,7 @@ impl File {
     ///
     /// # Safety
     /// The elements are readable, or writable, until the access is over.
-    pub(super) unsafe fn prepare(&self, call: &'static str, checked: Checked, whence: Whence) -> Result<Access> {
+    pub(super) unsafe fn prepare(&self, call: &'static str, checked: Checked, whence: Whence) -> Result<FileAccess> {
         let Checked {
             datatype,
             elements,
@@ -116,13 +116,16 @@ impl File {
         mirrors.load()?;
         let (memory, back) = if seen.datarep.is_plain() {
             // SAFETY: the caller's promise.
-            (unsafe { Memory::of_elements(buffer, count, datatype) }, Back::Nothing)
+            (
+                unsafe { AccessMemory::of_elements(buffer, count, datatype) },
+                Back::Nothing,
+            )
         } else if writes {
             // SAFETY: the caller's promise.
             let bytes = unsafe { seen.datarep.exported(buffer, count, datatype)? };
             let there = seen.datarep.size_of(datatype)?;
             let here = datatype.size();
-            (Memory::owned(bytes), Back::Written { there, here })
+            (AccessMemory::owned(bytes), Back::Written { there, here })
         } else {
             let bytes = seen.datarep.size_of(datatype)? * count;
             let mut room = crate::error::room(bytes as usize, "data to be converted")?;
@@ -133,7 +136,7 @@ impl File {
                 count,
                 datatype: datatype.share_object(),
             };
-            (Memory::owned(room), back)
+            (AccessMemory::owned(room), back)
         };
         let back = match mirrors.is_empty() {
             true => back,
@@ -150,7 +153,7 @@ impl File {
             Whence::Individual => self.take_pointer(etypes, place),
             Whence::Shared => self.take_shared(etypes, place),
         }?;
-        Ok(Access {
+        Ok(FileAccess {
             file,
             seen,
             writes,
@@ -192,7 +195,7 @@ impl File {
     ///
     /// # Safety
     /// As for [`Self::prepare`].
-    unsafe fn alone(&self, call: &'static str, whence: Whence, elements: Elements, writes: bool) -> Result<Access> {
+    unsafe fn alone(&self, call: &'static str, whence: Whence, elements: Elements, writes: bool) -> Result<FileAccess> {
         self.check_whence(whence)?;
         let checked = self.check_access(elements, writes)?;
         // SAFETY: the caller's promise.
@@ -216,7 +219,7 @@ impl File {
         whence: Whence,
         elements: Elements,
         writes: bool,
-    ) -> Result<Access> {
+    ) -> Result<FileAccess> {
         self.check_not_split("another collective access")?;
         // SAFETY: the caller's promise.
         unsafe { self.alone(call, whence, elements, writes) }
@@ -308,7 +311,7 @@ impl File {
     ) -> Result<Status> {
         // SAFETY: the caller's promise.
         let part = unsafe { self.part(call, whence, elements, writes) };
-        let (future, back) = Access::together(part, &self.share()?, writes, call, true);
+        let (future, back) = FileAccess::together(part, &self.share()?, writes, call, true);
         self.agree_on_conversion(writes, back.finish(drive(future)?))
     }
 

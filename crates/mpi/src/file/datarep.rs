@@ -7,7 +7,7 @@ use std::ffi::CStr;
 use std::sync::{Arc, Mutex};
 
 use isthmus_datatype::{Element, NAMED};
-use isthmus_io::memory::Memory;
+use isthmus_io::memory::AccessMemory;
 
 use super::locked;
 use crate::datatype::{Datatype, from_external, to_external};
@@ -224,7 +224,7 @@ unsafe impl Send for Back {}
 
 impl Back {
     /// The status of an access that ended so. May run the program's conversions.
-    pub fn finish(self, (done, memory): (Result<u64>, Memory)) -> Result<Status> {
+    pub fn finish(self, (done, memory): (Result<u64>, AccessMemory)) -> Result<Status> {
         if let Self::OnDevice { mut mirrors, rest } = self {
             let finished = rest.finish((done, memory));
             return mirrors.stored(finished);

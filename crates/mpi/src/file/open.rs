@@ -15,12 +15,12 @@ use isthmus_io::fault::{Fault, Plan};
 use isthmus_io::hints::{Choice, Hints};
 use isthmus_io::posix::{Create, How, Posix};
 use isthmus_io::two_phase::{Exchange, agree, told, verdict};
+use isthmus_os::switches::Switch;
 
 use super::exchange::Messages;
 use super::seen::Seen;
 use super::shared::{self, Shared};
 use super::{File, mode, operation};
-use crate::check as mode_of_checks;
 use crate::coll::check;
 use crate::comm::{Comm, gather_both};
 use crate::errhandler;
@@ -122,7 +122,7 @@ type Said = [u64; 4];
 
 /// Which file it is on this node, where programs are checked.
 fn identity(place: &Path) -> u64 {
-    let about = if mode_of_checks::is_on() {
+    let about = if Switch::Check.is_on() {
         std::fs::metadata(place).ok()
     } else {
         None

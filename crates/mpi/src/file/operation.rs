@@ -8,14 +8,14 @@ use std::task::Poll;
 use isthmus_collective::poll_inside;
 use isthmus_engine::{Entered, rma, wait_until};
 use isthmus_io::OFFLOADED;
-use isthmus_io::memory::Memory;
-use isthmus_io::two_phase::{self, Part};
+use isthmus_io::memory::AccessMemory;
+use isthmus_io::two_phase::{self, RankPart};
 use isthmus_io::worker;
+use isthmus_os::switches::Switch;
 
 use super::datarep::Back;
 use super::seen::Seen;
 use super::{File, locked, mode};
-use crate::check;
 use crate::completion::{Completing, Completion};
 use crate::error::{Error, Result};
 use crate::handle::Handle;
@@ -33,13 +33,13 @@ pub(super) fn drive<T: Send>(future: impl Future<Output = T> + Send) -> Result<T
 }
 
 /// An access whose arguments have been looked at.
-pub(super) struct Access {
+pub(super) struct FileAccess {
     pub file: Arc<File>,
     pub seen: Arc<Seen>,
     pub writes: bool,
     /// The call that makes it, as in `file_write`.
     pub call: &'static str,
-    pub memory: Memory,
+    pub memory: AccessMemory,
     /// Byte of the view's data.
     pub position: u64,
     /// The conversion of the data that were read.
@@ -47,9 +47,9 @@ pub(super) struct Access {
 }
 
 /// How an access ended: how many bytes went to or came from the file, and the memory.
-type Ended = (Result<u64>, Memory);
+type Ended = (Result<u64>, AccessMemory);
 
-impl Access {
+impl FileAccess {
     /// Alone, now. Blocks as long as the device takes.
     pub fn run(self) -> Result<Status> {
         let (ended, back) = self.run_alone();
@@ -101,7 +101,7 @@ impl Access {
                     seen: file.seen(),
                     writes,
                     call,
-                    memory: Memory::owned(Vec::new()),
+                    memory: AccessMemory::owned(Vec::new()),
                     position: 0,
                     back: Back::Nothing,
                 },
@@ -117,14 +117,14 @@ impl Access {
             ..
         } = access;
         let future = async move {
-            if check::is_on()
+            if Switch::Check.is_on()
                 && let Err(error) = exchange.compare(&file.path, call).await
             {
                 return (Err(error), memory);
             }
             let hints = file.hints();
             let view = seen.view.before(position + memory.bytes());
-            let part = Part {
+            let part = RankPart {
                 file: &*file.backend,
                 path: &file.path,
                 view: &view,
@@ -207,8 +207,8 @@ impl Pending {
     }
 
     /// An access of all members, that has not begun.
-    pub fn together(access: Result<Access>, file: &Arc<File>, writes: bool, call: &'static str) -> Self {
-        let (future, back) = Access::together(access, file, writes, call, false);
+    pub fn together(access: Result<FileAccess>, file: &Arc<File>, writes: bool, call: &'static str) -> Self {
+        let (future, back) = FileAccess::together(access, file, writes, call, false);
         Self::new(Stage::Together(Box::pin(future), Some(back)), Arc::clone(file))
     }
 

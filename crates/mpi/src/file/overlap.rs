@@ -6,9 +6,9 @@ use std::sync::atomic::Ordering;
 
 use isthmus_io::view::View;
 use isthmus_io::written::{self, Call};
+use isthmus_os::switches::Switch;
 
 use super::{File, locked, operation};
-use crate::check;
 use crate::coll::check::report;
 use crate::error::Result;
 use crate::fail;
@@ -40,7 +40,7 @@ fn name(number: u8) -> String {
 impl File {
     /// A call in this [phase](Self::phase) has written these positions.
     pub(super) fn record(&self, call: &str, phase: u32, view: &View, position: u64, bytes: u64) {
-        if !check::is_on() || self.is_atomic() || self.comm.size() == 1 {
+        if !Switch::Check.is_on() || self.is_atomic() || self.comm.size() == 1 {
             return;
         }
         let name = CALLS.iter().position(|one| *one == call).unwrap_or(CALLS.len()) as u8;
@@ -55,7 +55,7 @@ impl File {
 
     /// All members have come to a synchronisation: fails on all if some have written the same bytes since the last one. Blocks until all have come.
     pub(super) fn check_overlaps(&self) -> Result<()> {
-        if !check::is_on() {
+        if !Switch::Check.is_on() {
             return Ok(());
         }
         let written = std::mem::take(&mut *locked(&self.written));

@@ -2,7 +2,7 @@
 //! fails on them, too.
 
 use super::File;
-use super::operation::{Access, Pending, drive};
+use super::operation::{FileAccess, Pending, drive};
 use crate::error::{Error, Result};
 
 /// Tell the other members, who call this (as in `file_set_view`), of the error: what the call fails with here. Blocks until all have called, if
@@ -30,7 +30,7 @@ impl File {
             Pending::together(Err(error), &file, writes, call).detach();
             return Ok(());
         }
-        let (future, back) = Access::together(Err(error), &file, writes, call, true);
+        let (future, back) = FileAccess::together(Err(error), &file, writes, call, true);
         self.agree_on_conversion(writes, back.finish(drive(future)?)).map(drop)
     }
 }

@@ -16,11 +16,11 @@ use crate::status::Status;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct How {
     writes: bool,
-    by: By,
+    by: SplitAccess,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum By {
+enum SplitAccess {
     Offset,
     Pointer,
     Order,
@@ -29,12 +29,12 @@ enum By {
 impl How {
     const fn name(self) -> &'static str {
         match (self.writes, self.by) {
-            (false, By::Offset) => "MPI_File_read_at_all_begin",
-            (false, By::Pointer) => "MPI_File_read_all_begin",
-            (false, By::Order) => "MPI_File_read_ordered_begin",
-            (true, By::Offset) => "MPI_File_write_at_all_begin",
-            (true, By::Pointer) => "MPI_File_write_all_begin",
-            (true, By::Order) => "MPI_File_write_ordered_begin",
+            (false, SplitAccess::Offset) => "MPI_File_read_at_all_begin",
+            (false, SplitAccess::Pointer) => "MPI_File_read_all_begin",
+            (false, SplitAccess::Order) => "MPI_File_read_ordered_begin",
+            (true, SplitAccess::Offset) => "MPI_File_write_at_all_begin",
+            (true, SplitAccess::Pointer) => "MPI_File_write_all_begin",
+            (true, SplitAccess::Order) => "MPI_File_write_ordered_begin",
         }
     }
 }
@@ -51,9 +51,9 @@ impl File {
     /// The elements must be good until the access is ended.
     unsafe fn begin(&self, call: &'static str, how: How, offset: i64, elements: Elements) -> Result<()> {
         let whence = match how.by {
-            By::Offset => Whence::At(offset),
-            By::Pointer => Whence::Individual,
-            By::Order => self.in_order(call, self.ordered_etypes(elements, how.writes))?,
+            SplitAccess::Offset => Whence::At(offset),
+            SplitAccess::Pointer => Whence::Individual,
+            SplitAccess::Order => self.in_order(call, self.ordered_etypes(elements, how.writes))?,
         };
         // SAFETY: the caller's promise.
         let part = unsafe { self.part(call, whence, elements, how.writes) };
@@ -109,7 +109,7 @@ macro_rules! splits {
             count: i64,
             datatype: Handle<Datatype>,
         ) -> Result<()> {
-            let how = How { writes: false, by: By::$by };
+            let how = How { writes: false, by: SplitAccess::$by };
             let elements = Elements { buffer: buf, count, datatype };
             // SAFETY: the caller's promise.
             unsafe { fh.begin(stringify!($read_begin), how, splits!(@offset $($offset)?), elements) }
@@ -117,7 +117,7 @@ macro_rules! splits {
 
         #[doc = concat!("End what [`", stringify!($read_begin), "`] began. Blocks until it is complete.")]
         pub fn $read_end(fh: &File, buf: *mut c_void) -> Result<Status> {
-            fh.end(How { writes: false, by: By::$by }, buf)
+            fh.end(How { writes: false, by: SplitAccess::$by }, buf)
         }
 
         #[doc = concat!("Begin a collective write; [`", stringify!($write_end), "`] ends it. May wait for the others.")]
@@ -131,7 +131,7 @@ macro_rules! splits {
             count: i64,
             datatype: Handle<Datatype>,
         ) -> Result<()> {
-            let how = How { writes: true, by: By::$by };
+            let how = How { writes: true, by: SplitAccess::$by };
             let elements = Elements { buffer: buf.cast_mut(), count, datatype };
             // SAFETY: the caller's promise.
             unsafe { fh.begin(stringify!($write_begin), how, splits!(@offset $($offset)?), elements) }
@@ -139,7 +139,7 @@ macro_rules! splits {
 
         #[doc = concat!("End what [`", stringify!($write_begin), "`] began. Blocks until it is complete.")]
         pub fn $write_end(fh: &File, buf: *const c_void) -> Result<Status> {
-            fh.end(How { writes: true, by: By::$by }, buf)
+            fh.end(How { writes: true, by: SplitAccess::$by }, buf)
         }
     )*};
     (@offset $offset:ident) => { $offset };

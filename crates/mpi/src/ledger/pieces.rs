@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use isthmus_engine::layout::Layout;
+use isthmus_os::switches::Switch;
 use smallvec::{SmallVec, smallvec};
 
 use super::{Given, Use};
@@ -97,11 +98,11 @@ pub(super) struct Pieces {
     /// No piece is longer.
     longest: u64,
     /// Buffers of several pieces.
-    rows: Vec<Rows>,
+    rows: Vec<BufferRows>,
 }
 
 /// A buffer of several pieces, which are in order and apart.
-struct Rows {
+struct BufferRows {
     request: u32,
     does: Use,
     pieces: List,
@@ -118,7 +119,7 @@ impl Pieces {
     /// A request has such a buffer, whose pieces are in order and apart.
     pub fn add(&mut self, pieces: &[Piece], does: Use, request: u32) {
         if pieces.len() > 1 && self.rows.len() < FEW {
-            self.rows.push(Rows {
+            self.rows.push(BufferRows {
                 request,
                 does,
                 pieces: pieces.into(),
@@ -132,7 +133,7 @@ impl Pieces {
     }
 
     pub fn remove(&mut self, pieces: &[Piece], request: u32) {
-        let is_it = |rows: &Rows| rows.request == request && rows.pieces[..] == *pieces;
+        let is_it = |rows: &BufferRows| rows.request == request && rows.pieces[..] == *pieces;
         if let Some(at) = self.rows.iter().position(is_it) {
             self.rows.swap_remove(at);
             return;
@@ -198,7 +199,7 @@ pub(super) fn sum(pieces: &[Piece]) -> Option<u64> {
     for &(start, end) in pieces {
         let length = end - start;
         let is_readable = |start| isthmus_mem::kind_of(start).is_ok_and(|kind| !kind.is_device());
-        if isthmus_mem::is_watched() && !is_readable(std::ptr::with_exposed_provenance(start as usize)) {
+        if Switch::Devices.is_on() && !is_readable(std::ptr::with_exposed_provenance(start as usize)) {
             return None;
         }
         if length > KEPT_BY_MALLOC && !isthmus_os::mmap::is_mapped(start as usize, length as usize) {

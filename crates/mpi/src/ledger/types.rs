@@ -3,8 +3,8 @@
 
 use isthmus_datatype::{Family, Signature};
 use isthmus_engine::Arrival;
+use isthmus_os::switches::Switch;
 
-use crate::check;
 use crate::completion::of_operation;
 use crate::datatype::Type;
 use crate::error::Result;
@@ -41,7 +41,11 @@ fn brief(datatype: &Type, bytes: i64) -> u32 {
 #[inline(always)]
 pub(crate) fn found(arrival: &Arrival) -> Status {
     let status = Status::from(arrival);
-    if check::is_on() { without_types(status) } else { status }
+    if Switch::Check.is_on() {
+        without_types(status)
+    } else {
+        status
+    }
 }
 
 /// The status without what the sender said of its types.

@@ -3,9 +3,9 @@
 use std::ffi::c_void;
 
 use isthmus_engine::Mode;
+use isthmus_os::switches::Switch;
 
 use super::{Incoming, Outgoing, complete_both, exchange};
-use crate::check;
 use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::error::Result;
@@ -25,11 +25,26 @@ pub unsafe fn send(
     tag: i32,
     comm: &'static Comm,
 ) -> Result<()> {
-    let outgoing = Outgoing::check(Mode::Standard, buf, count, datatype, dest, tag, comm)?;
-    let given = Given::sends(buf, count, datatype);
-    if check::is_on() {
+    // SAFETY: the caller's promise.
+    unsafe { send_by(Mode::Standard, buf, count, datatype, dest, tag, comm) }
+}
+
+/// # Safety
+/// As for [`send`].
+#[inline(always)]
+unsafe fn send_by(
+    mode: Mode,
+    buf: *const c_void,
+    count: i64,
+    datatype: &'static Datatype,
+    dest: i32,
+    tag: i32,
+    comm: &'static Comm,
+) -> Result<()> {
+    let outgoing = Outgoing::check(mode, buf, count, datatype, dest, tag, comm)?;
+    if Switch::Check.is_on() {
         // SAFETY: the caller's promise.
-        return unsafe { deliver_checked(outgoing, given) };
+        return unsafe { deliver_checked(outgoing, datatype) };
     }
     // SAFETY: as above.
     unsafe { outgoing.deliver() }
@@ -41,7 +56,8 @@ pub unsafe fn send(
 /// As for [`send`].
 #[cold]
 #[inline(never)]
-unsafe fn deliver_checked(outgoing: Outgoing<'_>, given: Given<'_>) -> Result<()> {
+unsafe fn deliver_checked(outgoing: Outgoing<'_>, datatype: &Datatype) -> Result<()> {
+    let given = Given::sends(outgoing.buf.cast(), outgoing.count, datatype);
     let outgoing = outgoing.checked(given.count, given.datatype);
     // SAFETY: the caller's promise.
     ledger::pass([given], || unsafe { outgoing.deliver() })
@@ -53,7 +69,8 @@ unsafe fn deliver_checked(outgoing: Outgoing<'_>, given: Given<'_>) -> Result<()
 /// As for [`recv`].
 #[cold]
 #[inline(never)]
-unsafe fn accept_checked(incoming: Incoming<'_>, given: Given<'_>) -> Result<Status> {
+unsafe fn accept_checked(incoming: Incoming<'_>, datatype: &Datatype) -> Result<Status> {
+    let given = Given::receives(incoming.buf.cast(), incoming.count, datatype);
     // SAFETY: the caller's promise.
     ledger::pass_received([given], || unsafe { incoming.accept() })
 }
@@ -82,14 +99,8 @@ pub unsafe fn ssend(
     tag: i32,
     comm: &'static Comm,
 ) -> Result<()> {
-    let outgoing = Outgoing::check(Mode::Synchronous, buf, count, datatype, dest, tag, comm)?;
-    let given = Given::sends(buf, count, datatype);
-    if check::is_on() {
-        // SAFETY: the caller's promise.
-        return unsafe { deliver_checked(outgoing, given) };
-    }
-    // SAFETY: as above.
-    unsafe { outgoing.deliver() }
+    // SAFETY: the caller's promise.
+    unsafe { send_by(Mode::Synchronous, buf, count, datatype, dest, tag, comm) }
 }
 
 /// `MPI_Rsend` (MPI-5.0 §3.4): the receive has been posted already, says the user. Nothing depends on it.
@@ -122,10 +133,9 @@ pub unsafe fn recv(
     comm: &'static Comm,
 ) -> Result<Status> {
     let incoming = Incoming::check(buf, count, datatype, source, tag, comm)?;
-    let given = Given::receives(buf, count, datatype);
-    if check::is_on() {
+    if Switch::Check.is_on() {
         // SAFETY: the caller's promise.
-        return unsafe { accept_checked(incoming, given) };
+        return unsafe { accept_checked(incoming, datatype) };
     }
     // SAFETY: as above.
     unsafe { incoming.accept() }
@@ -155,7 +165,7 @@ pub unsafe fn sendrecv(
         Given::sends(sendbuf, sendcount, sendtype),
         Given::receives(recvbuf, recvcount, recvtype),
     ];
-    if check::is_on() {
+    if Switch::Check.is_on() {
         // SAFETY: the caller's promise.
         return unsafe { exchange_checked(outgoing, incoming, buffers) };
     }

@@ -4,7 +4,7 @@
 
 use isthmus_engine::{ContextId, Entered, Mode, OpId, Posting, enter};
 
-use super::arguments::{Incoming, Outgoing, Source, destination};
+use super::sides::{Incoming, Outgoing, Source, destination};
 use crate::comm::Comm;
 use crate::completion::{received, sent};
 use crate::error::Result;

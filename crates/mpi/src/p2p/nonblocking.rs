@@ -3,10 +3,10 @@
 use std::ffi::c_void;
 
 use isthmus_engine::{Entered, Mode};
+use isthmus_os::switches::Switch;
 
 use super::staging::{Arriving, Leaving};
 use super::{Incoming, Outgoing, Started};
-use crate::check;
 use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::error::Result;
@@ -30,7 +30,7 @@ pub unsafe fn isend(
 ) -> Result<Handle<Request>> {
     let outgoing = Outgoing::check(Mode::Standard, buf, count, datatype, dest, tag, comm)?;
     let given = Given::sends(buf, count, datatype);
-    if check::is_on() {
+    if Switch::Check.is_on() {
         // SAFETY: the caller's promise.
         return unsafe { launch_checked(outgoing, given, comm) };
     }
@@ -68,7 +68,7 @@ pub unsafe fn issend(
 ) -> Result<Handle<Request>> {
     let outgoing = Outgoing::check(Mode::Synchronous, buf, count, datatype, dest, tag, comm)?;
     let given = Given::sends(buf, count, datatype);
-    if check::is_on() {
+    if Switch::Check.is_on() {
         // SAFETY: the caller's promise.
         return unsafe { launch_checked(outgoing, given, comm) };
     }
@@ -107,7 +107,7 @@ pub unsafe fn irecv(
 ) -> Result<Handle<Request>> {
     let incoming = Incoming::check(buf, count, datatype, source, tag, comm)?;
     let given = Given::receives(buf, count, datatype);
-    if check::is_on() {
+    if Switch::Check.is_on() {
         // SAFETY: the caller's promise.
         return ledger::hold([given], || unsafe { incoming.launch(comm) });
     }

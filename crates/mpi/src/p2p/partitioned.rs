@@ -11,10 +11,10 @@ use std::ffi::c_void;
 use std::sync::{Arc, OnceLock, Weak};
 
 use isthmus_engine::{Cause, ContextId, Entered, Guarded, Mode, Peer, Posting, enter, fault_events};
+use isthmus_os::switches::Switch;
 
 use super::staging::{Arriving, Leaving};
 use super::{Incoming, Outgoing, Source, buffered};
-use crate::check;
 use crate::comm::Comm;
 use crate::constants::ANY_TAG;
 use crate::datatype::Datatype;
@@ -182,7 +182,7 @@ pub unsafe fn psend_init(
         outgoing,
         groups,
         ready,
-        parts: (0..groups.count()).map(|_| Part::Missing(0)).collect(),
+        parts: (0..groups.count()).map(|_| PartitionGroup::Missing(0)).collect(),
         count,
         datatype: datatype.share_object(),
     };
@@ -259,14 +259,14 @@ struct Sending {
     /// By partition.
     ready: Vec<bool>,
     /// By group: how far it is.
-    parts: Vec<Part>,
+    parts: Vec<PartitionGroup>,
     /// Elements of a partition.
     count: i64,
     datatype: Arc<Datatype>,
 }
 
 /// A group of a partitioned send.
-enum Part {
+enum PartitionGroup {
     /// So many of its partitions are not ready.
     Missing(i32),
     /// On its way; `None`: its buffer may be reused.
@@ -290,7 +290,7 @@ impl Sending {
         }
         let group = self.groups.of(at);
         match &mut self.parts[group] {
-            Part::Missing(missing @ 2..) => {
+            PartitionGroup::Missing(missing @ 2..) => {
                 *missing -= 1;
                 Ok(())
             }
@@ -303,7 +303,7 @@ impl Sending {
         part.posting.tag -= group as i32;
         // SAFETY: the user keeps the buffer while the request is active.
         let started = unsafe { part.begin_part(inside, self.groups.range(group)) }?;
-        self.parts[group] = Part::Leaving(started.op.map(|op| Leaving::new(op, started.kept)));
+        self.parts[group] = PartitionGroup::Leaving(started.op.map(|op| Leaving::new(op, started.kept)));
         Ok(())
     }
 }
@@ -313,29 +313,29 @@ impl Operation for Sending {
         liveness::check_revoked(inside, self.outgoing.posting.context)?;
         self.ready.fill(false);
         for (group, part) in self.parts.iter_mut().enumerate() {
-            *part = Part::Missing(self.groups.partitions_of(group));
+            *part = PartitionGroup::Missing(self.groups.partitions_of(group));
         }
         Ok(())
     }
 
     fn advance(&mut self, inside: &mut Entered) -> Look {
         all(self.parts.iter_mut().map(|part| match part {
-            Part::Missing(_) => Look::Pending,
-            Part::Leaving(None) => Look::Complete,
-            Part::Leaving(Some(leaving)) => leaving.advance(inside),
+            PartitionGroup::Missing(_) => Look::Pending,
+            PartitionGroup::Leaving(None) => Look::Complete,
+            PartitionGroup::Leaving(Some(leaving)) => leaving.advance(inside),
         }))
     }
 
     fn take_well(&mut self, inside: &mut Entered) -> Option<Status> {
         match &mut self.parts[..] {
-            [Part::Leaving(Some(only))] => only.take_well(inside),
+            [PartitionGroup::Leaving(Some(only))] => only.take_well(inside),
             _ => None,
         }
     }
 
     fn outcome(&mut self) -> Result<Status> {
         for part in &mut self.parts {
-            if let Part::Leaving(Some(leaving)) = part {
+            if let PartitionGroup::Leaving(Some(leaving)) = part {
                 leaving.outcome()?;
             }
         }
@@ -348,7 +348,7 @@ impl Operation for Sending {
 
     /// A partition that was never ready is never sent.
     fn blocks_finalize(&self) -> bool {
-        self.parts.iter().all(|part| matches!(part, Part::Leaving(_)))
+        self.parts.iter().all(|part| matches!(part, PartitionGroup::Leaving(_)))
     }
 }
 
@@ -514,7 +514,7 @@ fn mark(request: Handle<Request>, partitions: impl Iterator<Item = i32>) -> Resu
     with_work(&mut enter(), request, |work, inside| match active::<Sending>(work) {
         Some(sending) => partitions.into_iter().try_for_each(|partition| {
             sending.mark(inside, partition)?;
-            if check::is_on() {
+            if Switch::Check.is_on() {
                 ledger::hold_part(request, &sending.given(partition));
             }
             Ok(())

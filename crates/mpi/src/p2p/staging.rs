@@ -6,10 +6,10 @@ use std::ops::{Deref, Range};
 use std::sync::{Arc, OnceLock};
 
 use isthmus_engine::layout::Layout;
-use isthmus_engine::{Entered, OpId, Outcome, Scattered};
+use isthmus_engine::{Entered, OpId, Outcome, Scattered, enter};
 use isthmus_mem::{Kind, Scratch};
 
-use super::{Incoming, Outgoing, Source, Started};
+use super::{Incoming, Outgoing, Source, Started, await_anybody, await_receive, await_send};
 use crate::completion::{received, sent};
 use crate::datatype::Datatype;
 use crate::device;
@@ -216,10 +216,24 @@ impl Kept {
 }
 
 impl<'a> Outgoing<'a> {
-    /// The elements to pack, if they must be.
-    pub(super) fn elements(&self) -> Option<Elements<&'a Datatype>> {
-        self.layout
-            .map(|datatype| Elements::new(self.buf.cast_mut(), self.count, datatype, self.on_device))
+    fn elements(&self, datatype: &'a Datatype) -> Elements<&'a Datatype> {
+        Elements::new(self.buf.cast_mut(), self.count, datatype, self.on_device)
+    }
+
+    /// Send elements that lie here and there, and wait until the buffer may be reused.
+    ///
+    /// # Safety
+    /// The buffer must be readable where the datatype says.
+    #[inline(never)]
+    pub(super) unsafe fn deliver_elements(&self, datatype: &'a Datatype) -> Result<()> {
+        let elements = self.elements(datatype);
+        let mut inside = enter();
+        // SAFETY: the caller's promise; the operation is complete when this returns.
+        match unsafe { self.post_elements(&mut inside, &elements) }? {
+            None => Ok(()),
+            Some(op) => await_send(&mut inside, op),
+        }?;
+        elements.check()
     }
 
     /// The message as contiguous bytes.
@@ -235,7 +249,8 @@ impl<'a> Outgoing<'a> {
         }
         if self.on_device {
             copy.resize(self.bytes, 0);
-            if let Some(elements) = self.elements() {
+            if let Some(datatype) = self.layout {
+                let elements = self.elements(datatype);
                 // SAFETY: the caller's promise; there is room.
                 unsafe { elements.pack(0..self.bytes, copy.as_mut_ptr()) };
                 elements.check()?;
@@ -348,10 +363,21 @@ impl Started {
 }
 
 impl<'a> Incoming<'a> {
-    /// The elements to unpack, if they must be.
-    pub(super) fn elements(&self) -> Option<Elements<&'a Datatype>> {
-        self.layout
-            .map(|datatype| Elements::new(self.buf, self.count, datatype, self.on_device))
+    /// Receive elements that belong here and there, and wait for them.
+    ///
+    /// # Safety
+    /// The buffer must be writable where the datatype says.
+    #[inline(never)]
+    pub(super) unsafe fn accept_elements(&self, datatype: &'a Datatype) -> Result<Status> {
+        let elements = Elements::new(self.buf, self.count, datatype, self.on_device);
+        let mut inside = enter();
+        // SAFETY: the caller's promise; the operation is complete when this returns.
+        let status = match unsafe { self.post_elements(&mut inside, &elements) }? {
+            None => Ok(Status::NO_PROCESS),
+            Some(op) if self.from == Source::Any => await_anybody(&mut inside, op),
+            Some(op) => await_receive(&mut inside, op),
+        }?;
+        elements.check().map(|()| status)
     }
 
     /// Start to receive elements that belong here and there.

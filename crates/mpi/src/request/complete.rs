@@ -52,7 +52,7 @@ fn has_autonomous(inside: &mut Entered) -> bool {
 }
 
 /// The first of these that is complete; blocks until there is one.
-fn await_first(inside: &mut Entered, requests: &[Handle<Request>]) -> Result<Found> {
+fn await_first(inside: &mut Entered, requests: &[Handle<Request>]) -> Result<FirstComplete> {
     if has_autonomous(inside) && search(inside, requests)?.is_none() {
         generalized::wait_for_first(inside, requests)?;
     }
@@ -122,8 +122,8 @@ pub fn testany(requests: &mut [Handle<Request>]) -> Result<(i32, bool, Status)> 
 pub fn waitsome(requests: &mut [Handle<Request>], indices: &mut [i32], statuses: &dyn Statuses) -> Result<i32> {
     let mut inside = enter();
     match await_first(&mut inside, requests)? {
-        Found::NoneActive => Ok(UNDEFINED),
-        Found::Complete(first) => complete_some(&mut inside, requests, first, indices, statuses),
+        FirstComplete::NoneActive => Ok(UNDEFINED),
+        FirstComplete::Complete(first) => complete_some(&mut inside, requests, first, indices, statuses),
     }
 }
 
@@ -132,8 +132,8 @@ pub fn testsome(requests: &mut [Handle<Request>], indices: &mut [i32], statuses:
     let mut inside = enter();
     match try_now(&mut inside, |inside| search(inside, requests).transpose()).transpose()? {
         None => Ok(0),
-        Some(Found::NoneActive) => Ok(UNDEFINED),
-        Some(Found::Complete(first)) => complete_some(&mut inside, requests, first, indices, statuses),
+        Some(FirstComplete::NoneActive) => Ok(UNDEFINED),
+        Some(FirstComplete::Complete(first)) => complete_some(&mut inside, requests, first, indices, statuses),
     }
 }
 
@@ -200,7 +200,7 @@ fn await_some(inside: &mut Entered, requests: &[Handle<Request>]) {
 
 /// What a search for a complete request found.
 #[derive(Clone, Copy)]
-pub(super) enum Found {
+pub(super) enum FirstComplete {
     /// None is active.
     NoneActive,
     /// The first complete one is at this position.
@@ -208,7 +208,7 @@ pub(super) enum Found {
 }
 
 /// The first complete request; `None`: some are active, and none of them is complete.
-pub(super) fn search(inside: &mut Entered, requests: &[Handle<Request>]) -> Result<Option<Found>> {
+pub(super) fn search(inside: &mut Entered, requests: &[Handle<Request>]) -> Result<Option<FirstComplete>> {
     let mut active = false;
     for (at, request) in requests.iter().enumerate() {
         if *request == REQUEST_NULL {
@@ -217,16 +217,16 @@ pub(super) fn search(inside: &mut Entered, requests: &[Handle<Request>]) -> Resu
         match look(inside, *request).map_err(|error| in_array(&error, at))? {
             Look::Inactive => {}
             Look::Pending => active = true,
-            Look::Complete | Look::PeerFailed | Look::Disturbed => return Ok(Some(Found::Complete(at))),
+            Look::Complete | Look::PeerFailed | Look::Disturbed => return Ok(Some(FirstComplete::Complete(at))),
         }
     }
-    Ok((!active).then_some(Found::NoneActive))
+    Ok((!active).then_some(FirstComplete::NoneActive))
 }
 
 /// Complete the request that a search found: its position and status.
 #[inline(always)]
-fn complete_one(inside: &mut Entered, requests: &mut [Handle<Request>], found: Found) -> Result<(i32, Status)> {
-    let Found::Complete(at) = found else {
+fn complete_one(inside: &mut Entered, requests: &mut [Handle<Request>], found: FirstComplete) -> Result<(i32, Status)> {
+    let FirstComplete::Complete(at) = found else {
         return Ok((UNDEFINED, Status::EMPTY));
     };
     if let Some(status) = finish_plain(inside, &mut requests[at]) {

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use isthmus_engine::Entered;
+use isthmus_os::switches::Switch;
 
 use super::background;
 use super::background::bury_orphans;
 use super::{Look, Persistent, Plain, REQUEST_NULL, REQUESTS, Request, Work, comm_of, invalid, look, scope_inside};
-use crate::check;
 use crate::comm::Comm;
 use crate::completion::{Completing, Completion, of_operation};
 use crate::error::{Class, Error, Result};
@@ -24,7 +24,7 @@ pub(super) fn finish(inside: &mut Entered, request: &mut Handle<Request>) -> Res
     if *request == REQUEST_NULL {
         return Ok(Status::EMPTY);
     }
-    if check::is_on() {
+    if Switch::Check.is_on() {
         return finish_checked(inside, request);
     }
     finish_active(inside, request)
@@ -68,7 +68,7 @@ fn finish_active(inside: &mut Entered, request: &mut Handle<Request>) -> Result<
 /// that is put elsewhere soon after it was made waits for all stores before it (docs/decisions/0016).
 #[inline(always)]
 pub(super) fn finish_plain(inside: &mut Entered, request: &mut Handle<Request>) -> Option<Status> {
-    if check::is_on() {
+    if Switch::Check.is_on() {
         return None;
     }
     take_plain(inside, request)

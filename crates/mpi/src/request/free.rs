@@ -1,11 +1,12 @@
 //! Requests that the user frees instead of completing them (MPI-5.0 §3.7.3).
 
 use isthmus_engine::{Entered, enter, wait_until};
+use isthmus_os::switches::Switch;
 
 use super::background::bury_orphans;
 use super::finish::finish;
 use super::{Look, Plain, REQUEST_NULL, REQUESTS, Request, Work, generalized, look, scope_inside, with_comm};
-use crate::check::{self, sites};
+use crate::check::sites;
 use crate::error::Result;
 use crate::fail;
 use crate::handle::Handle;
@@ -14,7 +15,7 @@ use crate::ledger;
 /// `MPI_Request_free` (MPI-5.0 §3.7.3): the operation, if active, completes by itself.
 pub fn request_free(request: Handle<Request>) -> Result<()> {
     let mut inside = enter();
-    if check::is_on() {
+    if Switch::Check.is_on() {
         if matches!(Plain::of(request), Some(Plain::Receive(_))) && look(&mut inside, request)? == Look::Pending {
             sites::freed(ledger::site_of(request));
         }

@@ -1,12 +1,12 @@
 //! Looking at requests without completing them (MPI-5.0 §3.7.6).
 
 use isthmus_engine::{Entered, enter};
+use isthmus_os::switches::Switch;
 
-use super::complete::{Found, Several, all_complete, complete, is_complete, search, try_now};
+use super::complete::{FirstComplete, Several, all_complete, complete, is_complete, search, try_now};
 use super::finish::disturbed;
 use super::finish::{at_index, pending};
 use super::{Look, REQUEST_NULL, Request, Work, lend, look, scope_inside, with_comm};
-use crate::check;
 use crate::constants::UNDEFINED;
 use crate::error::Result;
 use crate::handle::Handle;
@@ -48,8 +48,8 @@ pub fn request_get_status_any(requests: &[Handle<Request>]) -> Result<(i32, bool
     let mut inside = enter();
     match try_now(&mut inside, |inside| search(inside, requests).transpose()).transpose()? {
         None => Ok((UNDEFINED, false, Status::EMPTY)),
-        Some(Found::NoneActive) => Ok((UNDEFINED, true, Status::EMPTY)),
-        Some(Found::Complete(at)) => match observe(&mut inside, requests[at]) {
+        Some(FirstComplete::NoneActive) => Ok((UNDEFINED, true, Status::EMPTY)),
+        Some(FirstComplete::Complete(at)) => match observe(&mut inside, requests[at]) {
             Ok(status) => Ok((at as i32, true, status)),
             Err(error) => Err(at_index(error, at as i32)),
         },
@@ -66,8 +66,8 @@ pub fn request_get_status_some(
     let mut inside = enter();
     let first = match try_now(&mut inside, |inside| search(inside, requests).transpose()).transpose()? {
         None => return Ok(0),
-        Some(Found::NoneActive) => return Ok(UNDEFINED),
-        Some(Found::Complete(first)) => first,
+        Some(FirstComplete::NoneActive) => return Ok(UNDEFINED),
+        Some(FirstComplete::Complete(first)) => first,
     };
     let mut several = Several::new(statuses);
     let mut places = indices.iter_mut();
@@ -94,7 +94,7 @@ fn observe(inside: &mut Entered, request: Handle<Request>) -> Result<Status> {
         Look::Complete | Look::PeerFailed => {
             let outcome = lend(inside, request, outcome)?.unwrap_or_else(|| Err(pending(request)));
             let outcome = outcome.map_err(|error| with_comm(error, scope_inside(inside, request)));
-            if check::is_on() {
+            if Switch::Check.is_on() {
                 outcome.map(without_types)
             } else {
                 outcome

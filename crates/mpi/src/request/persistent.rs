@@ -1,10 +1,10 @@
 //! Requests that can be started again and again (MPI-5.0 §3.9).
 
 use isthmus_engine::{Entered, enter};
+use isthmus_os::switches::Switch;
 
 use super::background;
 use super::{Operation, Plain, REQUESTS, Request, Work, launch_inside, scope, with_comm};
-use crate::check;
 use crate::comm::Comm;
 use crate::error::{Error, Result};
 use crate::fail;
@@ -102,7 +102,7 @@ fn start_work(request: Handle<Request>) -> Result<()> {
             return Err(not_persistent(request));
         }
     };
-    let started = match check::is_on() && persistent.current.is_none() {
+    let started = match Switch::Check.is_on() && persistent.current.is_none() {
         true => ledger::restart(request).and_then(|()| persistent.start(&mut inside, request)),
         false => persistent.start(&mut inside, request),
     };

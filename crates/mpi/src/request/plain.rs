@@ -2,12 +2,13 @@
 //! looked up, and nothing kept, that the engine does not look up and keep anyway.
 
 use isthmus_engine::{ContextId, Entered, OpId, Outcome, enter};
+use isthmus_os::switches::Switch;
 
 use super::{Look, Request};
-use crate::check::{self, sites};
+use crate::check::sites;
 use crate::completion;
 use crate::error::Result;
-use crate::handle::{Handle, Kind, carried, carry};
+use crate::handle::{Handle, ObjectKind, carried, carry};
 use crate::status::Status;
 
 /// A send or a receive of contiguous data.
@@ -22,9 +23,9 @@ impl Plain {
     #[inline(always)]
     pub fn of(request: Handle<Request>) -> Option<Self> {
         let (kind, name) = carried(request.raw());
-        if kind == Kind::Receive as u32 {
+        if kind == ObjectKind::Receive as u32 {
             Some(Self::Receive(OpId(name)))
-        } else if kind == Kind::Send as u32 {
+        } else if kind == ObjectKind::Send as u32 {
             Some(Self::Send(OpId(name)))
         } else {
             None
@@ -42,7 +43,7 @@ impl Plain {
     #[inline(always)]
     fn told(self) -> Handle<Request> {
         let handle = self.handle();
-        if check::is_on() {
+        if Switch::Check.is_on() {
             sites::made(handle.raw());
         }
         handle
@@ -51,8 +52,8 @@ impl Plain {
     #[inline(always)]
     fn handle(self) -> Handle<Request> {
         Handle::from_raw(match self {
-            Self::Send(op) => carry(Kind::Send, op.0),
-            Self::Receive(op) => carry(Kind::Receive, op.0),
+            Self::Send(op) => carry(ObjectKind::Send, op.0),
+            Self::Receive(op) => carry(ObjectKind::Receive, op.0),
         })
     }
 

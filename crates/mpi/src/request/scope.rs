@@ -14,12 +14,12 @@ pub(super) struct Scope(u32);
 
 /// Every communicator that has live requests, and some that had.
 pub(super) struct Scopes {
-    held: Vec<Held>,
+    held: Vec<HeldComm>,
     /// Which entry was used last; most likely the next too.
     latest: usize,
 }
 
-struct Held {
+struct HeldComm {
     comm: Arc<Comm>,
     /// Requests that point here. At 0 the entry may be given to another communicator.
     requests: u32,
@@ -60,7 +60,7 @@ impl Scopes {
                 let Ok(comm) = comm.handle().share("comm") else {
                     return Scope::NONE;
                 };
-                let fresh = Held { comm, requests: 0 };
+                let fresh = HeldComm { comm, requests: 0 };
                 match self.held.iter().position(|held| held.requests == 0) {
                     Some(at) => {
                         self.held[at] = fresh;

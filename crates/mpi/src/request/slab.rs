@@ -5,11 +5,11 @@
 
 use crate::error::Result;
 use crate::fail;
-use crate::handle::{GENERATION_MASK, INDEX_MASK, Kind, compose, decompose};
+use crate::handle::{GENERATION_MASK, INDEX_MASK, ObjectKind, compose, decompose};
 
 /// The values, and the slots that are free.
 pub struct Slab<T> {
-    kind: Kind,
+    kind: ObjectKind,
     /// Slot `i` belongs to index `i + 1`: index 0 is never handed out.
     slots: Vec<Slot<T>>,
     /// The slot to hand out next; `slots.len()` if none is free.
@@ -29,7 +29,7 @@ enum State<T> {
 
 impl<T> Slab<T> {
     /// An empty slab of objects whose handles carry `kind`.
-    pub const fn new(kind: Kind) -> Self {
+    pub const fn new(kind: ObjectKind) -> Self {
         Self {
             kind,
             slots: Vec::new(),
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn values_come_back_by_their_handle() {
-        let mut slab = Slab::new(Kind::Request);
+        let mut slab = Slab::new(ObjectKind::Request);
         let a = insert(&mut slab, "a");
         let b = insert(&mut slab, "b");
         assert_ne!(a, b);
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn stale_handles_name_nothing() {
-        let mut slab = Slab::new(Kind::Request);
+        let mut slab = Slab::new(ObjectKind::Request);
         let old = insert(&mut slab, 1);
         assert!(slab.take(old).is_some());
         assert_eq!(slab.get(old), None);
@@ -146,15 +146,15 @@ mod tests {
 
     #[test]
     fn garbage_names_nothing() {
-        let mut slab = Slab::new(Kind::Request);
+        let mut slab = Slab::new(ObjectKind::Request);
         insert(&mut slab, 1);
         for raw in [
             0,
             1,
             0x180,
             u32::MAX,
-            compose(Kind::Comm, 0, 1),
-            compose(Kind::Request, 0, 2),
+            compose(ObjectKind::Comm, 0, 1),
+            compose(ObjectKind::Request, 0, 2),
         ] {
             assert_eq!(slab.get(raw), None, "{raw:#x}");
             assert!(slab.take(raw).is_none(), "{raw:#x}");
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn generations_wrap() {
-        let mut slab = Slab::new(Kind::Request);
+        let mut slab = Slab::new(ObjectKind::Request);
         let first = insert(&mut slab, 0);
         slab.take(first);
         let mut handles = vec![first];
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn freed_slots_are_used_again_and_order_does_not_matter() {
-        let mut slab = Slab::new(Kind::Message);
+        let mut slab = Slab::new(ObjectKind::Message);
         let handles: Vec<u32> = (0..10).map(|value| insert(&mut slab, value)).collect();
         for &handle in handles.iter().step_by(2) {
             slab.take(handle);

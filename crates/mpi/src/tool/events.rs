@@ -6,10 +6,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use isthmus_engine::counters::{self, Counter};
+use isthmus_os::switches::Switch;
 
 use super::{Failure, Id, Result, at, check, with};
 
@@ -101,9 +101,6 @@ static EVENTS: Mutex<Events> = Mutex::new(Events {
     freed: Vec::new(),
 });
 
-/// Is there anything to tell?
-static DUE: AtomicBool = AtomicBool::new(false);
-
 fn lock() -> MutexGuard<'static, Events> {
     EVENTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -136,23 +133,17 @@ fn raise(counter: &Counter, added: u64) {
             sequence,
         });
     }
-    DUE.store(true, Ordering::Relaxed);
+    Switch::Events.turn_on();
 }
 
-/// Is it time to [`tell`]?
-#[inline(always)]
-pub fn are_due() -> bool {
-    DUE.load(Ordering::Relaxed)
-}
-
-/// Call back for what has happened so far. What the callbacks make happen is told by the next call. Outside the engine.
+/// It is time to, if [`Switch::Events`] is on: call back for what has happened so far. What the callbacks make happen is told by the next call. Outside the engine.
 #[cold]
 pub fn tell() {
     let mut events = lock();
     if events.telling.is_some() {
         return;
     }
-    DUE.store(false, Ordering::Relaxed);
+    Switch::Events.turn_off();
     events.telling = Some(None);
     let batch = std::mem::take(&mut events.queue);
     for event in batch {
@@ -188,7 +179,7 @@ pub fn tell() {
         }
     }
     events.telling = None;
-    DUE.store(!events.queue.is_empty(), Ordering::Relaxed);
+    Switch::Events.turn(!events.queue.is_empty());
 }
 
 /// A callback has returned: say which registrations were freed meanwhile.

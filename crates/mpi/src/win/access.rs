@@ -10,7 +10,7 @@ use isthmus_mem::Kind;
 
 use super::Win;
 use super::epoch::Mode;
-use super::record::Access;
+use super::record::WindowAccess;
 use crate::constants::PROC_NULL;
 use crate::datatype::Datatype;
 use crate::device::{Mirrors, Use};
@@ -114,8 +114,8 @@ fn transfer(origin: Origin<'_>, elements: TargetElements<'_>, win: &Win, directi
         target,
         elements,
         match direction {
-            Direction::Put(_) => Access::Put,
-            Direction::Get(_) => Access::Get,
+            Direction::Put(_) => WindowAccess::Put,
+            Direction::Get(_) => WindowAccess::Get,
         },
     )?;
     let given = match direction {
@@ -372,7 +372,7 @@ pub(super) fn request_without_results(
 pub(super) fn request_with_results(
     win: &Win,
     elements: TargetElements<'_>,
-    access: Access,
+    access: WindowAccess,
     start: impl FnOnce() -> Result<()>,
 ) -> Result<Handle<Request>> {
     let target = elements.rank;
@@ -446,7 +446,7 @@ pub unsafe fn rget(origin: Origin<'_>, target: TargetElements<'_>, win: &Win) ->
     // SAFETY: the caller's promise.
     let start = |scope| unsafe { get_in(scope, origin, target, win) };
     match win.is_checked {
-        true => request_with_results(win, target, Access::Get, || start(None)),
+        true => request_with_results(win, target, WindowAccess::Get, || start(None)),
         false => request_of_scope(win, target.rank, start),
     }
 }
@@ -470,7 +470,7 @@ impl Operation for UnderWay {
 
 /// An operation whose results are there, and whose record ends with its request.
 struct Got {
-    access: Access,
+    access: WindowAccess,
     win: Arc<Win>,
     target: i32,
     disp: i64,

@@ -10,7 +10,7 @@ use super::access::{
     Origin, TargetElements, bytes, mirrored, request_with_results, request_without_results, same_bytes,
 };
 use super::operation::{check_predefined_op, combine, is_row, of_row, with_elements};
-use super::record::Access;
+use super::record::WindowAccess;
 use crate::constants::PROC_NULL;
 use crate::datatype::{Datatype, Family};
 use crate::device::Use;
@@ -78,10 +78,10 @@ unsafe fn row(
 }
 
 /// What an operation does to the target.
-fn access_of(op: &Op) -> Access {
+fn access_of(op: &Op) -> WindowAccess {
     match op.which() {
-        Some(Predefined::NoOp) => Access::Fetch,
-        _ => Access::Accumulate,
+        Some(Predefined::NoOp) => WindowAccess::Fetch,
+        _ => WindowAccess::Accumulate,
     }
 }
 
@@ -402,7 +402,7 @@ pub unsafe fn compare_and_swap(
         count: 1,
         datatype,
     };
-    win.record(target, elements, Access::Accumulate)?;
+    win.record(target, elements, WindowAccess::Accumulate)?;
     // The compare buffer may be the result buffer (MPI-5.0 §12.3.4): it is read first.
     let is_apart = compare_addr.addr().abs_diff(result_addr.addr()) >= datatype.size() as usize;
     let given = [

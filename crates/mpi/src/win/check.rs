@@ -4,7 +4,7 @@
 use std::sync::atomic::Ordering;
 
 use super::Win;
-use super::control::Part;
+use super::control::MemberPart;
 use super::epoch::Mode;
 use crate::constants::{MODE_NOPRECEDE, MODE_NOSUCCEED};
 use crate::datatype::Type;
@@ -152,7 +152,7 @@ impl MemberRound {
 }
 
 /// The calls by which members have reached barrier round `turn`: that of the first, and one that differs. No member is ahead by more than a round.
-pub(super) fn rounds(members: impl Iterator<Item = (usize, Part)>, turn: u32) -> Vec<MemberRound> {
+pub(super) fn rounds(members: impl Iterator<Item = (usize, MemberPart)>, turn: u32) -> Vec<MemberRound> {
     let mut all = members.map(|(member, part)| MemberRound {
         member: member as u32,
         word: part.barrier_round(turn).load(Ordering::Relaxed),

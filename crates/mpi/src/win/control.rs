@@ -94,16 +94,16 @@ impl Plan {
 
 /// The part of one member, as everybody sees it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Part {
+pub(super) struct MemberPart {
     at: NonNull<u8>,
 }
 
 // SAFETY: the memory is atomics in the job's segment, which stays mapped; the key is written before anybody is told of the part.
-unsafe impl Send for Part {}
+unsafe impl Send for MemberPart {}
 // SAFETY: as above.
-unsafe impl Sync for Part {}
+unsafe impl Sync for MemberPart {}
 
-impl Part {
+impl MemberPart {
     /// The part that a member says it has.
     pub fn at(number: u32, plan: Plan) -> Option<Self> {
         let at = rma::shared_at(u64::from(number) * GRAIN, u64::from(plan.bytes))?;
@@ -208,7 +208,7 @@ impl Part {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Seat {
     /// It is on this node: its part.
-    Here(Part),
+    Here(MemberPart),
     /// It is on another node: what it has told of its part.
     Away { number: u32, key: RegionKey, unit: i64 },
 }
@@ -224,8 +224,8 @@ pub(super) enum Seats {
 
 impl Seats {
     /// The seats of members of this node, of which `own` is one; `None`: one has told of a part that there is not.
-    pub fn here(own: Own, numbers: Box<[u32]>, plan: Plan) -> Option<Self> {
-        let is_sound = numbers.iter().all(|number| Part::at(*number, plan).is_some());
+    pub fn here(own: OwnPart, numbers: Box<[u32]>, plan: Plan) -> Option<Self> {
+        let is_sound = numbers.iter().all(|number| MemberPart::at(*number, plan).is_some());
         let before = u64::from(own.number) * GRAIN;
         is_sound.then(|| Self::Here {
             origin: own.part.at.as_ptr().wrapping_sub(before as usize),
@@ -235,11 +235,11 @@ impl Seats {
 
     /// The part of a member of this node; `None`: it is on another one.
     #[inline]
-    pub fn part(&self, member: usize) -> Option<Part> {
+    pub fn part(&self, member: usize) -> Option<MemberPart> {
         match self {
             Self::Here { origin, numbers } => {
                 let before = u64::from(numbers[member]) * GRAIN;
-                NonNull::new(origin.wrapping_add(before as usize)).map(|at| Part { at })
+                NonNull::new(origin.wrapping_add(before as usize)).map(|at| MemberPart { at })
             }
             Self::Spread(seats) => match seats[member] {
                 Seat::Here(part) => Some(part),
@@ -262,13 +262,13 @@ impl Seats {
 
 /// A part of our own: its number, and where it is.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Own {
+pub(super) struct OwnPart {
     pub number: u32,
-    pub part: Part,
+    pub part: MemberPart,
 }
 
 struct Retired {
-    own: Own,
+    own: OwnPart,
     plan: Plan,
     lookers: usize,
 }
@@ -277,7 +277,7 @@ struct Retired {
 static RETIRED: Mutex<Vec<Retired>> = Mutex::new(Vec::new());
 
 /// Take a part for the calling process.
-pub(super) fn take(plan: Plan) -> Result<Own> {
+pub(super) fn take(plan: Plan) -> Result<OwnPart> {
     RETIRED
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
@@ -291,19 +291,19 @@ pub(super) fn take(plan: Plan) -> Result<Own> {
         });
     let offset = rma::take_shared(u64::from(plan.bytes))?;
     let number = u32::try_from(offset / GRAIN).ok();
-    match number.and_then(|number| Some((number, Part::at(number, plan)?))) {
-        Some((number, part)) => Ok(Own { number, part }),
+    match number.and_then(|number| Some((number, MemberPart::at(number, plan)?))) {
+        Some((number, part)) => Ok(OwnPart { number, part }),
         None => Err(Error::new(Class::NoMem, "the job's memory is too large for windows")),
     }
 }
 
 /// Nobody has been told of it, or looks at it any more.
-pub(super) fn give_back(own: Own, plan: Plan) {
+pub(super) fn give_back(own: OwnPart, plan: Plan) {
     rma::give_shared(u64::from(own.number) * GRAIN, u64::from(plan.bytes));
 }
 
 /// The window is freed here; others, `lookers` with us, may still look at this part for a moment.
-pub(super) fn retire(own: Own, plan: Plan, lookers: usize) {
+pub(super) fn retire(own: OwnPart, plan: Plan, lookers: usize) {
     let mut retired = RETIRED.lock().unwrap_or_else(PoisonError::into_inner);
     retired.push(Retired { own, plan, lookers });
 }

@@ -10,16 +10,16 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use isthmus_engine::rma::{self, Atomicity, Flow, RegionKey, Target};
 use isthmus_engine::{ProgressThread, heap};
+use isthmus_os::switches::Switch;
 
 use super::check::BarrierRound;
-use super::control::{self, Own, Part, Plan, Seat, Seats};
+use super::control::{self, MemberPart, OwnPart, Plan, Seat, Seats};
 use super::epoch::{Epochs, Mode};
 use super::hints::Hints;
 use super::remote::Away;
 use super::target::Targets;
 use super::{Flavor, Win, WindowMemory, record, remote};
 use crate::attribute::Attributes;
-use crate::check as mode;
 use crate::coll::check;
 use crate::comm::{Comm, gather_both};
 use crate::errhandler::ERRORS_ARE_FATAL;
@@ -229,7 +229,7 @@ fn tell(comm: &Comm, own: MemberWords, spans: bool) -> Result<Vec<MemberWords>> 
 /// The data of a member, from its message.
 fn seat(told: &MemberWords, is_here: bool, plan: Plan) -> Option<Seat> {
     if is_here {
-        return Part::at(told[1], plan).map(Seat::Here);
+        return MemberPart::at(told[1], plan).map(Seat::Here);
     }
     let [_, number, low, high, key @ ..] = *told;
     Some(Seat::Away {
@@ -322,7 +322,7 @@ fn make(comm: &Comm, flavor: Flavor, hints: Result<Hints>, brought: Result<Broug
         epochs: Epochs::new(size),
         hints,
         attributes: Attributes::new(),
-        is_checked: mode::is_on(),
+        is_checked: Switch::Check.is_on(),
         errhandler: Mutex::new(ERRORS_ARE_FATAL.share("errhandler")?),
         name: Mutex::default(),
         words: OnceLock::new(),
@@ -335,14 +335,14 @@ fn make(comm: &Comm, flavor: Flavor, hints: Result<Hints>, brought: Result<Broug
 }
 
 /// Our part, which tells of our memory.
-fn prepare(flavor: Flavor, brought: &Brought, atomicity: Atomicity, plan: Plan) -> Result<Own> {
+fn prepare(flavor: Flavor, brought: &Brought, atomicity: Atomicity, plan: Plan) -> Result<OwnPart> {
     let key = match flavor {
         Flavor::Dynamic => RegionKey::NONE,
         _ => rma::register_as(brought.base, brought.bytes as u64, atomicity)?.key(),
     };
     let own = control::take(plan)?;
     own.part.expose(key, brought.unit);
-    if mode::is_on() {
+    if Switch::Check.is_on() {
         // Without a list nothing is compared.
         let list = rma::take_shared(record::BYTES).unwrap_or(0);
         own.part.record().store(list, Ordering::Relaxed);

@@ -11,7 +11,7 @@ use isthmus_engine::enter;
 use isthmus_engine::rma::{self, Atomicity, RegionKey, Target};
 
 use super::Win;
-use super::control::Part;
+use super::control::MemberPart;
 use crate::datatype::Datatype;
 use crate::error::{Error, Result};
 use crate::fail;
@@ -280,7 +280,7 @@ impl Win {
 }
 
 /// What the directory of a part says, with its sequence number; `None`: it is being changed.
-pub(super) fn read(part: &Part) -> Option<(u32, Vec<RegionKey>)> {
+pub(super) fn read(part: &MemberPart) -> Option<(u32, Vec<RegionKey>)> {
     // SYNC: window-directory
     let sequence = part.sequence().load(Ordering::Acquire);
     let count = part.attached().load(Ordering::Relaxed) as usize;

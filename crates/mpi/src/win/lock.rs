@@ -5,14 +5,14 @@ use std::sync::atomic::Ordering;
 
 use isthmus_engine::rma;
 
-use super::control::{Part, Plan};
+use super::control::{MemberPart, Plan};
 use super::epoch::{EXCLUSIVE, SHARED};
 use crate::group::Group;
 
 /// The lock of `owner`, as the calling process, which is on the owner's node, reaches it.
 #[derive(Clone, Copy)]
 pub(super) struct Lock<'a> {
-    pub part: Part,
+    pub part: MemberPart,
     pub plan: Plan,
     pub group: &'a Group,
     pub owner: usize,

@@ -17,7 +17,7 @@ use isthmus_engine::enter;
 use isthmus_engine::rma;
 
 use super::access::TargetElements;
-use super::control::Part;
+use super::control::MemberPart;
 use super::{Flavor, Win};
 use crate::datatype::Datatype;
 use crate::error::{Error, Result};
@@ -34,7 +34,7 @@ pub(super) const BYTES: u64 = (HEAD + MOST * ENTRY) as u64;
 /// An access to bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
-pub(super) enum Access {
+pub(super) enum WindowAccess {
     Put = 1,
     Get = 2,
     Accumulate = 3,
@@ -45,16 +45,16 @@ pub(super) enum Access {
 /// An access to bytes that are elements of a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Deed {
-    access: Access,
+    access: WindowAccess,
     /// The basic element; 0: there are several, or it does not matter.
     element: u32,
 }
 
 impl Deed {
-    fn new(access: Access, datatype: &Datatype) -> Self {
+    fn new(access: WindowAccess, datatype: &Datatype) -> Self {
         let element = match access {
-            Access::Put | Access::Get => None,
-            Access::Accumulate | Access::Fetch => datatype.signature().only_element(),
+            WindowAccess::Put | WindowAccess::Get => None,
+            WindowAccess::Accumulate | WindowAccess::Fetch => datatype.signature().only_element(),
         };
         Self {
             access,
@@ -68,10 +68,10 @@ impl Deed {
 
     pub fn of(word: u32) -> Self {
         let access = match word & 0xff {
-            1 => Access::Put,
-            2 => Access::Get,
-            4 => Access::Fetch,
-            _ => Access::Accumulate,
+            1 => WindowAccess::Put,
+            2 => WindowAccess::Get,
+            4 => WindowAccess::Fetch,
+            _ => WindowAccess::Accumulate,
         };
         Self {
             access,
@@ -82,7 +82,7 @@ impl Deed {
     /// Reads do not disturb one another, nor do accumulates of one type (MPI-5.0 §12.7.1). Programs put again and again to the same place,
     /// and mean the last; what one process accumulates is done in order.
     fn conflicts(self, other: Self, is_own: bool) -> bool {
-        use Access::{Accumulate, Fetch, Get, Put};
+        use WindowAccess::{Accumulate, Fetch, Get, Put};
         match (self.access, other.access) {
             (Get | Fetch, Get | Fetch) => false,
             (Accumulate | Fetch, Accumulate | Fetch) => {
@@ -95,10 +95,10 @@ impl Deed {
 
     fn describe(self) -> &'static str {
         match self.access {
-            Access::Put => "put",
-            Access::Get => "got",
-            Access::Accumulate => "accumulated",
-            Access::Fetch => "fetched",
+            WindowAccess::Put => "put",
+            WindowAccess::Get => "got",
+            WindowAccess::Accumulate => "accumulated",
+            WindowAccess::Fetch => "fetched",
         }
     }
 }
@@ -244,7 +244,7 @@ impl Held {
 }
 
 /// The list of a member's part; `None`: nothing is compared.
-fn list_of(part: Part) -> Option<NonNull<u8>> {
+fn list_of(part: MemberPart) -> Option<NonNull<u8>> {
     let offset = part.record().load(Ordering::Relaxed);
     rma::shared_at(offset, BYTES).filter(|_| offset != 0)
 }
@@ -264,7 +264,7 @@ fn try_lock(at: NonNull<u8>, me: usize, is_dead: impl Fn(usize) -> bool) -> Opti
 
 /// The list of the calling process's own part, for an origin on another node. Does not wait for a process that has its lock for long: `None`. `Some(None)`:
 /// nothing is compared.
-pub(super) fn list_briefly(part: &Part, me: usize, is_dead: impl Fn(usize) -> bool) -> Option<Option<Held>> {
+pub(super) fn list_briefly(part: &MemberPart, me: usize, is_dead: impl Fn(usize) -> bool) -> Option<Option<Held>> {
     /// It is held for less than that many looks, unless its holder has lost its CPU.
     const LOOKS: u32 = 1000;
     let Some(at) = list_of(*part) else {
@@ -282,7 +282,7 @@ impl Win {
     /// # Errors
     /// It conflicts with one of them: what comes of both is undefined (MPI-5.0 §12.7.1).
     #[inline]
-    pub(super) fn record(&self, target: usize, elements: TargetElements<'_>, access: Access) -> Result<()> {
+    pub(super) fn record(&self, target: usize, elements: TargetElements<'_>, access: WindowAccess) -> Result<()> {
         if self.is_checked {
             return self.record_slowly(target, elements, access);
         }
@@ -290,7 +290,7 @@ impl Win {
     }
 
     #[cold]
-    fn record_slowly(&self, target: usize, elements: TargetElements<'_>, access: Access) -> Result<()> {
+    fn record_slowly(&self, target: usize, elements: TargetElements<'_>, access: WindowAccess) -> Result<()> {
         let Some(pieces) = self.accessed(target, elements) else {
             return Ok(());
         };
@@ -313,7 +313,9 @@ impl Win {
             origin,
         } = conflict;
         let types = match (deed.access, before.access) {
-            (Access::Accumulate | Access::Fetch, Access::Accumulate | Access::Fetch) => " as elements of another type",
+            (WindowAccess::Accumulate | WindowAccess::Fetch, WindowAccess::Accumulate | WindowAccess::Fetch) => {
+                " as elements of another type"
+            }
             _ => "",
         };
         fail!(
@@ -345,7 +347,7 @@ impl Win {
 
     /// An operation of the calling process is over: its results are there (MPI-5.0 §12.3.5). Others on the same bytes stay.
     #[cold]
-    pub(super) fn forget_done(&self, target: usize, elements: TargetElements<'_>, access: Access) {
+    pub(super) fn forget_done(&self, target: usize, elements: TargetElements<'_>, access: WindowAccess) {
         let Some(pieces) = self.accessed(target, elements) else {
             return;
         };
@@ -410,7 +412,7 @@ mod tests {
             from: 1 << 40,
             to: (1 << 40) + 8,
             before: Deed {
-                access: Access::Accumulate,
+                access: WindowAccess::Accumulate,
                 element: 5,
             },
             origin: 3,
@@ -422,9 +424,10 @@ mod tests {
 
     #[test]
     fn what_conflicts() {
-        use Access::{Accumulate, Fetch, Get, Put};
+        use WindowAccess::{Accumulate, Fetch, Get, Put};
         let deed = |access, element| Deed { access, element };
-        let conflict = |one: Access, other: Access| deed(one, 1).conflicts(Deed::of(deed(other, 1).word()), false);
+        let conflict =
+            |one: WindowAccess, other: WindowAccess| deed(one, 1).conflicts(Deed::of(deed(other, 1).word()), false);
         assert!(conflict(Put, Put) && conflict(Put, Get) && conflict(Put, Fetch) && conflict(Fetch, Put));
         assert!(conflict(Get, Accumulate) && conflict(Accumulate, Put));
         assert!(!conflict(Get, Get) && !conflict(Get, Fetch) && !conflict(Fetch, Get) && !conflict(Fetch, Fetch));

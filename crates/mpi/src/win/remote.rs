@@ -23,7 +23,7 @@ use isthmus_engine::rma::{self, Layer, RegionKey, Served};
 use isthmus_engine::{Peer, ProgressThread, enter};
 
 use super::check::{self, MemberRound};
-use super::control::{Own, Part, Plan};
+use super::control::{MemberPart, OwnPart, Plan};
 use super::epoch::{EXCLUSIVE, SHARED};
 use super::general::raise;
 use super::lock::Lock;
@@ -114,12 +114,12 @@ const KEY: usize = size_of::<RegionKey>();
 /// A part of this process that members on other nodes ask for.
 #[derive(Debug, Clone)]
 struct Known {
-    part: Part,
+    part: MemberPart,
     plan: Plan,
     group: Arc<Group>,
     rank: usize,
     /// The members on this node.
-    here: Arc<[(usize, Part)]>,
+    here: Arc<[(usize, MemberPart)]>,
 }
 
 static KNOWN: Mutex<Option<HashMap<u32, Known>>> = Mutex::new(None);
@@ -129,7 +129,7 @@ fn known() -> MutexGuard<'static, Option<HashMap<u32, Known>>> {
 }
 
 /// From now on others may ask for this part.
-pub(super) fn open(own: Own, plan: Plan, group: &Arc<Group>, rank: usize) {
+pub(super) fn open(own: OwnPart, plan: Plan, group: &Arc<Group>, rank: usize) {
     let part = Known {
         part: own.part,
         plan,
@@ -141,14 +141,14 @@ pub(super) fn open(own: Own, plan: Plan, group: &Arc<Group>, rank: usize) {
 }
 
 /// The members on this node are these. Before the first barrier round.
-pub(super) fn introduce(own: Own, here: impl Iterator<Item = (usize, Part)>) {
+pub(super) fn introduce(own: OwnPart, here: impl Iterator<Item = (usize, MemberPart)>) {
     if let Some(part) = known().as_mut().and_then(|known| known.get_mut(&own.number)) {
         part.here = here.collect();
     }
 }
 
 /// Nobody asks for it any more.
-pub(super) fn close(own: Own) {
+pub(super) fn close(own: OwnPart) {
     if let Some(known) = known().as_mut() {
         known.remove(&own.number);
     }

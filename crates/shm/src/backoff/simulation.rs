@@ -214,7 +214,7 @@ impl Machine {
             return;
         }
         let shares = self.ranks.len() > self.cpus.len();
-        let facts = Facts {
+        let facts = WaitFacts {
             ranks: self.ranks.len() as u32,
             cpus: self.cpus.len() as u32,
             wake: Some(Duration::from_micros(WAKE.into())),

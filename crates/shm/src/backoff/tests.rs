@@ -2,8 +2,8 @@ use super::*;
 
 const YIELD_FOR: Duration = Duration::from_micros(1000);
 
-fn facts(ranks: u32, cpus: u32, wake_us: Option<u64>) -> Facts {
-    Facts {
+fn facts(ranks: u32, cpus: u32, wake_us: Option<u64>) -> WaitFacts {
+    WaitFacts {
         ranks,
         cpus,
         wake: wake_us.map(Duration::from_micros),
@@ -33,7 +33,7 @@ fn a_rank_with_a_cpu_spins_as_long_as_a_sleep_costs() {
         LONGEST_SPIN.time(),
         "one whose CPUs sleep deeply"
     );
-    let told = Facts {
+    let told = WaitFacts {
         spin: Duration::from_micros(7),
         ..facts(2, 2, Some(10))
     };
@@ -51,7 +51,7 @@ fn a_rank_that_shares_its_cpu_with_many_sleeps_later() {
 
 #[test]
 fn a_rank_beside_other_processes_spins_longer_before_it_sleeps() {
-    let beside = |ranks| Facts {
+    let beside = |ranks| WaitFacts {
         beside_others: true,
         ..facts(ranks, 2, None)
     };

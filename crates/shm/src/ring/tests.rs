@@ -49,7 +49,7 @@ impl Heap {
     }
 }
 
-impl Memory for Heap {
+impl RingMemory for Heap {
     fn size(&self) -> u64 {
         self.headers.len() as u64 * LINE
     }

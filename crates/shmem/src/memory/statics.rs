@@ -53,7 +53,7 @@ const LEFT_ALONE: [&str; 17] = [
 
 /// What will be moved.
 #[derive(Debug, Clone, Copy)]
-struct Found {
+struct FoundStatic {
     identity: u64,
     first: usize,
     end: usize,
@@ -94,7 +94,7 @@ pub fn relocate(_inside: &mut Entered) -> Result<Vec<Moved>, &'static str> {
 
 /// # Safety
 /// The segment is mapped and writable, and nobody writes to it meanwhile.
-unsafe fn relocate_one(found: Found, piece: Piece) -> isthmus_engine::Result<()> {
+unsafe fn relocate_one(found: FoundStatic, piece: Piece) -> isthmus_engine::Result<()> {
     let blocked = Blocked::all();
     let to = piece.address().as_ptr();
     let present = present_pages(found.from_file.max(found.first), found.end);
@@ -176,8 +176,8 @@ impl Drop for Blocked {
 }
 
 /// The writable segments, in the order in which the loader names their libraries.
-fn segments() -> Vec<Found> {
-    let mut all: Vec<Found> = Vec::new();
+fn segments() -> Vec<FoundStatic> {
+    let mut all: Vec<FoundStatic> = Vec::new();
     // SAFETY: the callback gets the vector, which outlives the call.
     unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut all).cast()) };
     all
@@ -185,7 +185,7 @@ fn segments() -> Vec<Found> {
 
 unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _size: usize, data: *mut c_void) -> c_int {
     // SAFETY: the loader's description is valid during the call, and `data` is the vector of `segments`.
-    let (info, all) = unsafe { (&*info, &mut *data.cast::<Vec<Found>>()) };
+    let (info, all) = unsafe { (&*info, &mut *data.cast::<Vec<FoundStatic>>()) };
     let path = if info.dlpi_name.is_null() {
         c""
     } else {
@@ -221,7 +221,7 @@ unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _size: usize, data: *mu
             first = constant.end;
         }
         if first < end {
-            all.push(Found {
+            all.push(FoundStatic {
                 identity: identity(name, header.p_vaddr, header.p_memsz),
                 first,
                 end,

@@ -12,7 +12,7 @@ use crate::transfer::Shape;
 
 /// What the kernel, and copying by ourselves, take on this machine for buffers that are in a cache, in picoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Facts {
+pub struct CmaCosts {
     /// Per call.
     pub call: u64,
     /// Per byte, pages and all.
@@ -27,7 +27,7 @@ pub struct Facts {
     pub own_block: u64,
 }
 
-impl Facts {
+impl CmaCosts {
     /// How long a transfer takes. Where the peer's blocks are small, the gaps between them are taken to be as long.
     pub fn cost(&self, shape: Shape) -> Duration {
         let length = |blocks: u64| shape.bytes / blocks.max(1);
@@ -70,8 +70,8 @@ impl Facts {
 }
 
 /// Probed at first use, on this process's own memory, which the kernel treats as any other's. Takes some 100 us.
-pub fn facts() -> Facts {
-    static FACTS: OnceLock<Facts> = OnceLock::new();
+pub fn facts() -> CmaCosts {
+    static FACTS: OnceLock<CmaCosts> = OnceLock::new();
     *FACTS.get_or_init(measure)
 }
 
@@ -81,9 +81,9 @@ const PROBE: usize = 64 << 10;
 const PROBE_SPANS: u64 = 64;
 
 #[cold]
-fn measure() -> Facts {
+fn measure() -> CmaCosts {
     // As probed on Sapphire Rapids, Linux 6.18: should the probe be refused, nothing will be copied either; and there is not always memory for it.
-    const USUAL: Facts = Facts {
+    const USUAL: CmaCosts = CmaCosts {
         call: 420_000,
         byte: 36,
         local_span: 19_000,
@@ -132,7 +132,7 @@ fn measure() -> Facts {
         return USUAL;
     };
     let own = mapped::facts();
-    Facts {
+    CmaCosts {
         own_byte: own.byte,
         own_block: own.block,
         call,
@@ -146,7 +146,7 @@ fn measure() -> Facts {
 mod tests {
     use super::*;
 
-    const FACTS: Facts = Facts {
+    const FACTS: CmaCosts = CmaCosts {
         call: 400_000,
         byte: 10,
         local_span: 20_000,

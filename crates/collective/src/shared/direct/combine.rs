@@ -7,7 +7,7 @@ use isthmus_twice::twice;
 use crate::error::Result;
 use crate::link::Link;
 use crate::link::operand::Operand;
-use crate::memory::Memory;
+use crate::memory::ScratchMemory;
 use crate::shared::Access;
 use crate::shared::fold::overlap;
 use isthmus_datatype::{Kernel, Reduction};
@@ -53,7 +53,7 @@ impl Access<'_> {
         let (length, total) = (operand.crossing(count), operand.crossing(total));
         // What others read must not be written over before they have.
         let aside = length > 0 && overlap(input, output, total);
-        let mut memory = Memory::allocate(if aside { PIECE + length } else { PIECE.min(length) })?;
+        let mut memory = ScratchMemory::allocate(if aside { PIECE + length } else { PIECE.min(length) })?;
         let room = memory.start();
         let part = CopiedPiece {
             total,

@@ -6,17 +6,17 @@
 //! how many of the peer's have come ([`super::frame::Prefix::come`]); those need not be kept any more. Kept frames go again when the provider
 //! reports that a frame could not be delivered, and when the peer says that one is missing ([`super::frame::MISSES`]): numbers make that
 //! harmless. A loss at the end shows when the sender asks for an answer ([`super::frame::ASKS`]): after a while, and at once over a connection
-//! that has not proved good. Then it also sees to the answer on its way out of the engine ([`ExitHooks::FLUSH_FIRST_FRAMES`]), for it may
+//! that has not proved good. Then it also sees to the answer on its way out of the engine ([`Switch::FirstFrames`]), for it may
 //! compute after that (docs/decisions/0208).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use isthmus_fabric::Frame;
+use isthmus_os::switches::Switch;
 
 use super::{Network, frame};
 use crate::counters;
-use crate::exit_hooks::{self, ExitHooks};
 use crate::limits::ASKED_AFTER;
 
 /// So long nothing is sent again that was: the peer goes on to say that it misses frames until they have come.
@@ -29,7 +29,7 @@ pub(crate) struct Replay<B = Frame> {
     is_proved: bool,
     /// The number of the first that is kept.
     first: u64,
-    frames: VecDeque<Kept<B>>,
+    frames: VecDeque<KeptFrame<B>>,
     /// The short ones, one after the other.
     copies: VecDeque<u8>,
     /// Bytes that were among the copies before those.
@@ -44,7 +44,7 @@ pub(crate) struct Replay<B = Frame> {
 
 /// One frame.
 #[derive(Debug)]
-struct Kept<B> {
+struct KeptFrame<B> {
     length: usize,
     storage: Storage<B>,
 }
@@ -93,7 +93,7 @@ impl<B> Replay<B> {
     pub fn keep(&mut self, frame: &[u8], buffer: Option<B>) {
         // Once for all that is under way: each flush may take its whole time.
         if !self.is_proved && frame.len() > frame::HEADER && !self.has_records() {
-            exit_hooks::set(ExitHooks::FLUSH_FIRST_FRAMES);
+            Switch::FirstFrames.turn_on();
         }
         let storage = match buffer {
             Some(buffer) => Storage::Buffer(buffer),
@@ -104,7 +104,7 @@ impl<B> Replay<B> {
             }
         };
         let length = frame.len();
-        self.frames.push_back(Kept { length, storage });
+        self.frames.push_back(KeptFrame { length, storage });
     }
 
     /// The peer says that `come` frames have come to it in their turn; that wraps. How many; `None`: more than were sent. `release` gets the
@@ -126,7 +126,7 @@ impl<B> Replay<B> {
     }
 
     fn drop_first(&mut self, release: &mut impl FnMut(B)) {
-        let Some(Kept { length, storage }) = self.frames.pop_front() else {
+        let Some(KeptFrame { length, storage }) = self.frames.pop_front() else {
             return;
         };
         self.first += 1;
@@ -152,7 +152,7 @@ impl<B> Replay<B> {
     pub fn doubt(&mut self) {
         self.is_proved = false;
         if !self.frames.is_empty() {
-            exit_hooks::set(ExitHooks::FLUSH_FIRST_FRAMES);
+            Switch::FirstFrames.turn_on();
         }
     }
 

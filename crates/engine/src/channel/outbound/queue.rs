@@ -3,8 +3,8 @@
 use isthmus_transfer::Direction;
 use isthmus_transfer::copy::Copying;
 
+use super::RESERVED;
 use super::pieces::{Payload, piece};
-use super::writing::RESERVED;
 use super::{Message, Outbound};
 use crate::channel::cells::{self, Cell};
 use crate::channel::record::{

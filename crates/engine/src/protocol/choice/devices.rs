@@ -5,7 +5,7 @@ use crate::limits::{DEVICE_EXPORTED_FROM, DEVICE_PUSHED_FROM};
 
 /// What moves the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum By {
+pub enum DeviceMover {
     /// The receiver's driver.
     Pull,
     /// The sender's driver.
@@ -31,7 +31,7 @@ pub struct Message<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct Protocol {
     /// What moves the bytes.
-    pub by: By,
+    pub by: DeviceMover,
     /// From so many bytes on.
     pub from: u64,
     /// What happens.
@@ -42,19 +42,19 @@ pub struct Protocol {
 /// All of them, in the order in which they are asked.
 pub static PROTOCOLS: &[Protocol] = &[
     Protocol {
-        by: By::Pull,
+        by: DeviceMover::Pull,
         from: DEVICE_EXPORTED_FROM,
         how: "announced with an export of the sender's memory, which the receiver maps: copied once, by the receiver's driver",
         applies: |message| message.is_near && (message.sender_exports)(),
     },
     Protocol {
-        by: By::Push,
+        by: DeviceMover::Push,
         from: DEVICE_PUSHED_FROM,
         how: "out of host memory: announced, answered with an export of the receiver's memory, and copied once, by the sender's driver",
         applies: |message| message.is_near && (message.receiver_exports)(),
     },
     Protocol {
-        by: By::Pieces,
+        by: DeviceMover::Pieces,
         from: 0,
         how: "what cannot be exported, and other nodes: in pieces through the ring or the network, packed and unpacked by both drivers",
         applies: |_| true,
@@ -62,7 +62,7 @@ pub static PROTOCOLS: &[Protocol] = &[
 ];
 
 /// What a message takes.
-pub fn plan(message: &Message<'_>) -> By {
+pub fn plan(message: &Message<'_>) -> DeviceMover {
     let is_for = |protocol: &&Protocol| message.bytes >= protocol.from && (protocol.applies)(message);
     let first = PROTOCOLS.iter().find(is_for);
     first.expect("the last one is for all").by
@@ -85,9 +85,9 @@ mod tests {
                     receiver_exports: &|| is(2),
                 };
                 let expected = match (is(0), is(1), is(2) && bytes >= DEVICE_PUSHED_FROM) {
-                    (true, true, _) => By::Pull,
-                    (true, false, true) => By::Push,
-                    _ => By::Pieces,
+                    (true, true, _) => DeviceMover::Pull,
+                    (true, false, true) => DeviceMover::Push,
+                    _ => DeviceMover::Pieces,
                 };
                 assert_eq!(plan(&message), expected, "{bytes} bytes, {bits:b}");
             }

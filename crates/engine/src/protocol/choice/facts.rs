@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use isthmus_os::cpu;
 use isthmus_shm::occupancy;
-use isthmus_transfer::stream::Kind;
+use isthmus_transfer::stream::StreamKind;
 use isthmus_transfer::{Shape, cma, mapped};
 
 use crate::channel::ring_size;
@@ -25,7 +25,7 @@ pub struct CostModel {
     /// One copy by the kernel.
     pub single_copy: fn(u64) -> Duration,
     /// Through a stream.
-    pub stream: fn(Kind, u64) -> Duration,
+    pub stream: fn(StreamKind, u64) -> Duration,
     /// Does a single copy by the kernel take less time than two through shared memory?
     pub single_copies_pay: fn() -> bool,
 }

@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use isthmus_shm::occupancy::Cpus;
-use isthmus_transfer::stream::{KINDS, Kind};
+use isthmus_transfer::stream::{KINDS, StreamKind};
 
 use crate::data_path::{self, DataPath};
 use crate::limits::{LAST_PIECE, MAPPED_FROM, NETWORK_FROM, RECORD_COSTS, SHARED_FROM};
@@ -20,7 +20,7 @@ use crate::types::Mode;
 
 /// What moves the bytes of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum By {
+pub enum Mover {
     /// Records of the ring, at once.
     Records,
     /// A block, at once.
@@ -38,12 +38,12 @@ pub enum By {
     /// Loads from memory that both map.
     Mapped,
     /// A stream.
-    Stream(Kind),
+    Stream(StreamKind),
     /// Records of the ring that the receiver asks for.
     Ring,
 }
 
-impl By {
+impl Mover {
     /// Does the sender ask nobody?
     pub fn is_at_once(self) -> bool {
         matches!(self, Self::Records | Self::MessageBlock | Self::Frames)
@@ -132,8 +132,8 @@ impl Message<'_> {
     /// By a stream that is named, or was measured to be best on this machine. Without a cache in common each of two copies waits for the other's
     /// lines: if the kernel may not make the copy, vmsplice, which saves one, is tried beside the ring, and the faster one taken ("Cache-Efficient,
     /// Intranode, Large-Message MPI Communication with MPICH2-Nemesis", ICPP'09, section 6).
-    fn can_be_streamed(&self, facts: &Facts, kind: Kind) -> bool {
-        let is_tried = kind == Kind::Vmsplice && self.is_apart && !self.can_copy && facts.named.is_none();
+    fn can_be_streamed(&self, facts: &Facts, kind: StreamKind) -> bool {
+        let is_tried = kind == StreamKind::Vmsplice && self.is_apart && !self.can_copy && facts.named.is_none();
         let is_wanted = is_tried
             || facts.named.is_some_and(|named| named.mechanism == kind.name())
             || self.measured == Some(kind.name());
@@ -157,7 +157,7 @@ pub struct Protocol {
     /// What it is called.
     pub name: &'static str,
     /// What moves the bytes.
-    pub by: By,
+    pub by: Mover,
     /// The same, as in the tunable `mechanism`.
     pub mechanism: &'static str,
     /// What happens.
@@ -175,7 +175,7 @@ const RECORD: Duration = Duration::from_nanos(RECORD_COSTS);
 pub static PROTOCOLS: &[Protocol] = &[
     Protocol {
         name: "eager, frames",
-        by: By::Frames,
+        by: Mover::Frames,
         mechanism: "network",
         how: "at once, in frames",
         applies: |facts, message| message.is_remote && message.goes_at_once(facts),
@@ -183,7 +183,7 @@ pub static PROTOCOLS: &[Protocol] = &[
     },
     Protocol {
         name: "rendezvous, network",
-        by: By::RemoteRead,
+        by: Mover::RemoteRead,
         mechanism: "network",
         how: "announced, and read by the receiver out of the sender's memory where the network can",
         applies: |facts, message| message.is_remote && !message.goes_at_once(facts),
@@ -191,7 +191,7 @@ pub static PROTOCOLS: &[Protocol] = &[
     },
     Protocol {
         name: "eager, block",
-        by: By::MessageBlock,
+        by: Mover::MessageBlock,
         mechanism: "block",
         how: "at once, copied into a block that the receiver copies it out of, and keeps for its own",
         applies: |facts, message| {
@@ -202,7 +202,7 @@ pub static PROTOCOLS: &[Protocol] = &[
     },
     Protocol {
         name: "eager",
-        by: By::Records,
+        by: Mover::Records,
         mechanism: "ring",
         how: "at once, in pieces that both sides copy at the same time",
         applies: |facts, message| !message.is_remote && message.goes_at_once(facts),
@@ -210,7 +210,7 @@ pub static PROTOCOLS: &[Protocol] = &[
     },
     Protocol {
         name: "rendezvous, mapped",
-        by: By::Mapped,
+        by: Mover::Mapped,
         mechanism: "mapped",
         how: "announced, copied once out of memory that both map",
         applies: |facts, message| message.is_in_mapped_memory(facts),
@@ -218,7 +218,7 @@ pub static PROTOCOLS: &[Protocol] = &[
     },
     Protocol {
         name: "rendezvous, pull",
-        by: By::Pull,
+        by: Mover::Pull,
         mechanism: "cma",
         how: "announced, pulled by the receiver",
         applies: |facts, message| {
@@ -230,7 +230,7 @@ pub static PROTOCOLS: &[Protocol] = &[
     },
     Protocol {
         name: "rendezvous, both ends",
-        by: By::BothEnds,
+        by: Mover::BothEnds,
         mechanism: "cma",
         how: "announced, pulled by the receiver and pushed by the sender from the other end",
         applies: |facts, message| {
@@ -240,7 +240,7 @@ pub static PROTOCOLS: &[Protocol] = &[
     },
     Protocol {
         name: "rendezvous, push",
-        by: By::Push,
+        by: Mover::Push,
         mechanism: "cma",
         how: "announced, pushed by the sender",
         applies: |facts, message| facts.sides() == Sides::Sender && message.can_be_copied(facts),
@@ -248,37 +248,39 @@ pub static PROTOCOLS: &[Protocol] = &[
     },
     Protocol {
         name: "rendezvous, vmsplice",
-        by: By::Stream(Kind::Vmsplice),
+        by: Mover::Stream(StreamKind::Vmsplice),
         mechanism: "vmsplice",
         how: "announced, its pages attached to a pipe that the receiver reads",
-        applies: |facts, message| message.can_be_streamed(facts, Kind::Vmsplice),
-        cost: |facts, bytes| 2 * RECORD + (facts.costs.stream)(Kind::Vmsplice, bytes),
+        applies: |facts, message| message.can_be_streamed(facts, StreamKind::Vmsplice),
+        cost: |facts, bytes| 2 * RECORD + (facts.costs.stream)(StreamKind::Vmsplice, bytes),
     },
     Protocol {
         name: "rendezvous, writev",
-        by: By::Stream(Kind::Writev),
+        by: Mover::Stream(StreamKind::Writev),
         mechanism: "writev",
         how: "announced, copied into a pipe and out of it",
-        applies: |facts, message| message.can_be_streamed(facts, Kind::Writev),
-        cost: |facts, bytes| 2 * RECORD + (facts.costs.stream)(Kind::Writev, bytes),
+        applies: |facts, message| message.can_be_streamed(facts, StreamKind::Writev),
+        cost: |facts, bytes| 2 * RECORD + (facts.costs.stream)(StreamKind::Writev, bytes),
     },
     Protocol {
         name: "rendezvous, loopback",
-        by: By::Stream(Kind::Loopback),
+        by: Mover::Stream(StreamKind::Loopback),
         mechanism: "loopback",
         how: "announced, through a socket of this host",
-        applies: |facts, message| message.can_be_streamed(facts, Kind::Loopback),
-        cost: |facts, bytes| 2 * RECORD + (facts.costs.stream)(Kind::Loopback, bytes),
+        applies: |facts, message| message.can_be_streamed(facts, StreamKind::Loopback),
+        cost: |facts, bytes| 2 * RECORD + (facts.costs.stream)(StreamKind::Loopback, bytes),
     },
     Protocol {
         name: "rendezvous, ring",
-        by: By::Ring,
+        by: Mover::Ring,
         mechanism: "ring",
         how: "announced, then in pieces that both sides copy at the same time",
         applies: |facts, message| {
             let can_be_copied = message.can_be_copied(facts);
             let is_needed = || {
-                let is_streamed = Kind::ALL.into_iter().any(|kind| message.can_be_streamed(facts, kind));
+                let is_streamed = StreamKind::ALL
+                    .into_iter()
+                    .any(|kind| message.can_be_streamed(facts, kind));
                 !can_be_copied && !is_streamed && !message.is_in_mapped_memory(facts)
             };
             let is_left_out = can_be_copied && facts.leaves_ring_out() || !facts.allows("ring");
@@ -377,33 +379,33 @@ impl Taken {
             ..plain
         };
         let messages = match protocol.by {
-            By::Mapped => [mapped; 2],
+            Mover::Mapped => [mapped; 2],
             _ => [plain, unhelped],
         };
         let is_for = |facts: &Facts| messages.iter().any(|message| (protocol.applies)(facts, message));
         let with = |named| Facts { named, ..*facts };
-        let sides = if protocol.by == By::Push {
+        let sides = if protocol.by == Mover::Push {
             Sides::Sender
         } else {
             Sides::Any
         };
         let mechanism = protocol.mechanism;
         let is_open = is_for(facts);
-        let has_ring = open(facts, &plain).any(|protocol| protocol.by == By::Ring);
+        let has_ring = open(facts, &plain).any(|protocol| protocol.by == Mover::Ring);
         Some(match protocol.by {
-            By::Frames | By::RemoteRead => return None,
-            By::Records | By::MessageBlock if !is_open => return None,
-            By::Records if plan(facts, &plain).by == By::MessageBlock => Self::WithoutBlock,
-            By::Records | By::MessageBlock => Self::Always,
-            By::Ring if plain.goes_at_once(facts) => return None,
-            By::Ring if !facts.allows(mechanism) => Self::IfNamedIsRefused,
-            By::Mapped if is_open && facts.named.is_none() => Self::OfMappedMemory,
-            By::Pull if is_open && facts.sides() == Sides::Any && has_ring => Self::IfFasterUnhelped,
-            By::Pull if is_open && facts.sides() == Sides::Any => Self::Unhelped,
+            Mover::Frames | Mover::RemoteRead => return None,
+            Mover::Records | Mover::MessageBlock if !is_open => return None,
+            Mover::Records if plan(facts, &plain).by == Mover::MessageBlock => Self::WithoutBlock,
+            Mover::Records | Mover::MessageBlock => Self::Always,
+            Mover::Ring if plain.goes_at_once(facts) => return None,
+            Mover::Ring if !facts.allows(mechanism) => Self::IfNamedIsRefused,
+            Mover::Mapped if is_open && facts.named.is_none() => Self::OfMappedMemory,
+            Mover::Pull if is_open && facts.sides() == Sides::Any && has_ring => Self::IfFasterUnhelped,
+            Mover::Pull if is_open && facts.sides() == Sides::Any => Self::Unhelped,
             _ if is_open && facts.named.is_some() => Self::Named,
             _ if is_open && has_ring => Self::IfFaster,
             _ if is_open => Self::Always,
-            By::Ring => Self::Never,
+            Mover::Ring => Self::Never,
             _ if is_for(&with(None)) => Self::Never,
             _ if is_for(&with(Some(Named { mechanism, sides }))) => match facts.named {
                 None => Self::IfNamed,

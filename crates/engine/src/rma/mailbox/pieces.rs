@@ -18,7 +18,7 @@ use crate::rma::{ProcessContext, home};
 
 /// A piece that was asked for.
 #[derive(Debug)]
-struct Piece {
+struct AskedPiece {
     /// Its box.
     index: usize,
     turn: Turn,
@@ -74,7 +74,7 @@ pub(in crate::rma) fn ask_in_pieces(
         .as_ref()
         .filter(|buffers| !buffers.is_complete())
         .map(|buffers| buffers.costs());
-    let mut flying = [const { None::<Piece> }; BOXES_AT_A_TIME];
+    let mut flying = [const { None::<AskedPiece> }; BOXES_AT_A_TIME];
     let (mut next, mut head, mut count, mut any) = (range.start, 0, 0, false);
     let mut failed = None;
     let (mut is_away, mut missed) = (false, 0);
@@ -105,7 +105,7 @@ pub(in crate::rma) fn ask_in_pieces(
             }
             boxes.boxes[index].post(&turn);
             next = part.end;
-            flying[(head + count) % BOXES_AT_A_TIME] = Some(Piece {
+            flying[(head + count) % BOXES_AT_A_TIME] = Some(AskedPiece {
                 index,
                 turn,
                 part,
@@ -113,7 +113,7 @@ pub(in crate::rma) fn ask_in_pieces(
             });
             count += 1;
         }
-        let Some(Piece {
+        let Some(AskedPiece {
             index,
             turn,
             part,

@@ -70,11 +70,11 @@ fn sent(text: &mut String) {
                     };
                     let protocol = plan(&facts, &message);
                     let is_short = is_short(&facts, mode, bytes) && !is_remote;
-                    assert!(!is_short || protocol.by == By::Records, "{bytes}: {protocol:?}");
+                    assert!(!is_short || protocol.by == Mover::Records, "{bytes}: {protocol:?}");
                     let by = match protocol.by {
-                        By::Records => "ring",
-                        By::MessageBlock => "block",
-                        By::Frames => "frames",
+                        Mover::Records => "ring",
+                        Mover::MessageBlock => "block",
+                        Mover::Frames => "frames",
                         _ => "announced",
                     };
                     if by != last {
@@ -147,9 +147,9 @@ fn copied(text: &mut String) {
                 };
                 let single: Vec<&str> = open(&facts, &message)
                     .filter_map(|protocol| match protocol.by {
-                        By::Pull => Some("pull"),
-                        By::BothEnds => Some("both"),
-                        By::Push => Some("push"),
+                        Mover::Pull => Some("pull"),
+                        Mover::BothEnds => Some("both"),
+                        Mover::Push => Some("push"),
                         _ => None,
                     })
                     .collect();
@@ -272,9 +272,9 @@ fn the_table_is_as_before() {
 fn the_table_says_that_the_ring_is_tried_where_cpus_are_shared() {
     let rows = table(&facts(Cpus::Shared, true), 2048 * K);
     let taken = |by| rows.iter().find(|open| open.protocol.by == by).map(|open| open.taken);
-    assert_eq!(taken(By::Ring), Some(Taken::IfFaster));
-    assert_eq!(taken(By::Pull), Some(Taken::IfFasterUnhelped));
-    assert_eq!(taken(By::BothEnds), None);
+    assert_eq!(taken(Mover::Ring), Some(Taken::IfFaster));
+    assert_eq!(taken(Mover::Pull), Some(Taken::IfFasterUnhelped));
+    assert_eq!(taken(Mover::BothEnds), None);
 }
 
 #[test]
@@ -304,24 +304,24 @@ fn what_is_named_is_taken() {
         };
         table(&facts, 1024 * K)
     };
-    let taken = |mechanism, sides| -> Vec<By> {
+    let taken = |mechanism, sides| -> Vec<Mover> {
         let named = rows(mechanism, sides).into_iter();
         let named = named.filter(|open| open.taken == Taken::Named);
         named.map(|open| open.protocol.by).collect()
     };
-    assert_eq!(taken("cma", Sides::Receiver), [By::Pull]);
-    assert_eq!(taken("cma", Sides::Sender), [By::Push]);
-    assert_eq!(taken("cma", Sides::Both), [By::BothEnds]);
-    assert_eq!(taken("cma", Sides::Any), [By::BothEnds]);
-    assert_eq!(taken("mapped", Sides::Any), [By::Mapped]);
-    assert_eq!(taken("vmsplice", Sides::Any), [By::Stream(Kind::Vmsplice)]);
+    assert_eq!(taken("cma", Sides::Receiver), [Mover::Pull]);
+    assert_eq!(taken("cma", Sides::Sender), [Mover::Push]);
+    assert_eq!(taken("cma", Sides::Both), [Mover::BothEnds]);
+    assert_eq!(taken("cma", Sides::Any), [Mover::BothEnds]);
+    assert_eq!(taken("mapped", Sides::Any), [Mover::Mapped]);
+    assert_eq!(taken("vmsplice", Sides::Any), [Mover::Stream(StreamKind::Vmsplice)]);
     let of = |by, named| {
         let rows: Vec<Open> = rows(named, Sides::Any);
         rows.iter().find(|open| open.protocol.by == by).map(|open| open.taken)
     };
-    assert_eq!(of(By::Ring, "loopback"), Some(Taken::IfNamedIsRefused));
-    assert_eq!(of(By::Push, "loopback"), Some(Taken::Never));
-    assert_eq!(of(By::Pull, "cma"), Some(Taken::Unhelped));
+    assert_eq!(of(Mover::Ring, "loopback"), Some(Taken::IfNamedIsRefused));
+    assert_eq!(of(Mover::Push, "loopback"), Some(Taken::Never));
+    assert_eq!(of(Mover::Pull, "cma"), Some(Taken::Unhelped));
 }
 
 #[test]

@@ -1,10 +1,14 @@
-//! The arguments of sends and receives, and what can be wrong with them.
+//! The two sides of a message: a send and a receive whose arguments have been checked, and how each is started and completed. Contiguous data goes
+//! straight from and to the user's buffer; how other data does stands in `staging.rs`.
 
 use std::ffi::c_void;
 
-use isthmus_engine::{ContextId, MessageId, Mode, Peer, Posting};
+use isthmus_engine::{Arrival, ContextId, Entered, MessageId, Mode, OpId, Peer, Posting, enter};
 use isthmus_mem::Kind;
+use isthmus_os::switches::Switch;
 
+use super::staging::Kept;
+use super::{Started, await_anybody, await_receive, await_send};
 use crate::check;
 use crate::comm::Comm;
 use crate::constants::{ANY_SOURCE, ANY_TAG, PROC_NULL, TAG_UB};
@@ -12,6 +16,11 @@ use crate::datatype::{Datatype, Type};
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::ledger::types;
+use crate::liveness::check_revoked;
+use crate::status::Status;
+
+/// Receives that are shorter are never advertised, whatever the engine's limits.
+const ADVERTISED_FROM: usize = 32 << 10;
 
 /// A send whose arguments have been checked.
 #[derive(Clone, Copy)]
@@ -104,7 +113,7 @@ impl<'a> Outgoing<'a> {
     /// is asked first, so that what follows is compiled for this mode.
     #[inline(always)]
     pub fn watched(self, count: i64, datatype: &Type) -> Self {
-        match check::is_on() {
+        match Switch::Check.is_on() {
             true => self.checked(count, datatype),
             false => self,
         }
@@ -125,6 +134,54 @@ impl<'a> Outgoing<'a> {
         Self {
             mode: Mode::Standard,
             ..self
+        }
+    }
+
+    /// Start. The buffer may be reused once it is complete.
+    ///
+    /// # Safety
+    /// The buffer must be readable where the datatype says until it is complete.
+    pub(super) unsafe fn begin(&self, inside: &mut Entered) -> Result<Started> {
+        if let Some(datatype) = self.layout {
+            // SAFETY: the caller's promise.
+            return unsafe { self.begin_packing(inside, datatype) };
+        }
+        // SAFETY: the caller's promise.
+        let op = unsafe { self.post(inside) }?;
+        Ok(Started {
+            op,
+            kept: Kept::Nothing,
+        })
+    }
+
+    /// Start to send contiguous data. `None`: the buffer may be reused already.
+    ///
+    /// # Safety
+    /// The buffer must be readable for `self.bytes` bytes until the operation is complete.
+    #[inline(always)]
+    pub(super) unsafe fn post(&self, inside: &mut Entered) -> Result<Option<OpId>> {
+        match self.to {
+            // SAFETY: the caller's promise.
+            Some(to) => Ok(unsafe { inside.send(self.mode, to, self.posting, self.buf, self.bytes) }?),
+            None => check_revoked(inside, self.posting.context).map(|()| None),
+        }
+    }
+
+    /// Send, and wait until the buffer may be reused.
+    ///
+    /// # Safety
+    /// The buffer must be readable where the datatype says.
+    #[inline(always)]
+    pub unsafe fn deliver(self) -> Result<()> {
+        if let Some(datatype) = self.layout {
+            // SAFETY: the caller's promise.
+            return unsafe { self.deliver_elements(datatype) };
+        }
+        let mut inside = enter();
+        // SAFETY: the operation is complete when this returns.
+        match unsafe { self.post(&mut inside) }? {
+            None => Ok(()),
+            Some(op) => await_send(&mut inside, op),
         }
     }
 }
@@ -173,6 +230,97 @@ impl<'a> Incoming<'a> {
             layout: layout(datatype, on_device),
             on_device,
         })
+    }
+
+    /// Start.
+    ///
+    /// # Safety
+    /// The buffer must be writable where the datatype says until it is complete.
+    pub(super) unsafe fn begin(&self, inside: &mut Entered) -> Result<Started> {
+        if let Some(datatype) = self.layout {
+            // SAFETY: the caller's promise.
+            return unsafe { self.begin_unpacking(inside, datatype) };
+        }
+        // SAFETY: the caller's promise.
+        let op = unsafe { self.post(inside, self.buf) }?;
+        Ok(Started {
+            op,
+            kept: Kept::Nothing,
+        })
+    }
+
+    /// Post the receive into `buf`. `None`: there is nothing to wait for.
+    ///
+    /// # Safety
+    /// `buf` must be writable for `self.bytes` bytes until the operation is complete.
+    #[inline(always)]
+    pub(super) unsafe fn post(&self, inside: &mut Entered, buf: *mut u8) -> Result<Option<OpId>> {
+        let from = match self.from {
+            Source::Peer(peer) => Some(peer),
+            Source::Any => None,
+            Source::Nobody => return check_revoked(inside, self.context).map(|()| None),
+            Source::NoMessage => return Ok(None),
+            // SAFETY: the caller's promise.
+            Source::Matched(message) => unsafe {
+                return Ok(Some(inside.receive_matched(message, buf, self.bytes)?));
+            },
+        };
+        // SAFETY: the caller's promise.
+        Ok(Some(unsafe {
+            inside.receive(from, self.context, self.tag, buf, self.bytes)
+        }?))
+    }
+
+    /// The receive `op` has been started, and its caller goes on with something else.
+    #[inline]
+    pub(super) fn advertise(&self, inside: &mut Entered, op: Option<OpId>) {
+        if self.bytes >= ADVERTISED_FROM
+            && let Some(op) = op
+        {
+            inside.advertise(op);
+        }
+    }
+
+    /// Receive, and wait for it.
+    ///
+    /// # Safety
+    /// The buffer must be writable where the datatype says.
+    #[inline(always)]
+    pub unsafe fn accept(self) -> Result<Status> {
+        if let Some(datatype) = self.layout {
+            // SAFETY: the caller's promise.
+            return unsafe { self.accept_elements(datatype) };
+        }
+        let mut inside = enter();
+        // SAFETY: the caller's promise.
+        if let Some(arrival) = unsafe { self.accept_at_once(&mut inside) } {
+            return Ok(Status::from(&arrival));
+        }
+        // SAFETY: the operation is complete when this returns.
+        match unsafe { self.post(&mut inside, self.buf) }? {
+            None => Ok(Status::NO_PROCESS),
+            Some(op) if self.from == Source::Any => await_anybody(&mut inside, op),
+            Some(op) => await_receive(&mut inside, op),
+        }
+    }
+
+    /// Receive a message that is here already.
+    ///
+    /// # Safety
+    /// `self.buf` must be writable for `self.bytes` bytes.
+    #[inline(always)]
+    unsafe fn accept_at_once(&self, inside: &mut Entered) -> Option<Arrival> {
+        let from = match self.from {
+            Source::Peer(peer) => Some(peer),
+            Source::Any => None,
+            Source::Nobody | Source::NoMessage => return None,
+            // SAFETY: the caller's promise.
+            Source::Matched(message) => unsafe {
+                return inside.receive_matched_at_once(message, self.buf, self.bytes);
+            },
+        };
+        // SAFETY: the caller's promise.
+        unsafe { inside.receive_at_once(from, self.context, self.tag, self.buf, self.bytes) }
     }
 }
 
@@ -224,7 +372,7 @@ fn layout(datatype: &Datatype, on_device: bool) -> Option<&Datatype> {
 #[inline(always)]
 fn span(buf: *const c_void, count: i64, datatype: &Datatype) -> Result<(usize, bool)> {
     let mut on_device = false;
-    if !datatype.is_committed() || buf.addr() < FIRST_PAGE || isthmus_mem::is_watched() {
+    if !datatype.is_committed() || buf.addr() < FIRST_PAGE || Switch::Devices.is_on() {
         on_device = check_elements(buf, count, datatype)?;
     }
     Ok((bytes(count, datatype)?, on_device))
