@@ -25,6 +25,9 @@ extern int ARMCI_Init(void);
 extern int ARMCI_Init_args(int *argc, char ***argv);
 /* The processes of a communicator are all that there are; needs MPI_Init. */
 extern int ARMCI_Init_mpi_comm(MPI_Comm comm);
+/* As without a level of threads, as ARMCI-MPI has them: all functions may be called by several threads where MPI's may. */
+extern int ARMCI_Init_thread(int level);
+extern int ARMCI_Init_thread_comm(int level, MPI_Comm comm);
 extern int ARMCI_Initialized(void);
 extern void ARMCI_Finalize(void);
 extern void ARMCI_Error(const char *msg, int code);
@@ -47,6 +50,9 @@ extern int ARMCI_Malloc_memdev(void *ptr_arr[], armci_size_t bytes, const char *
 /* Collective, by the own block's pointer. */
 extern int ARMCI_Free(void *ptr);
 extern int ARMCI_Free_memdev(void *ptr);
+/* Around loads and stores of the own block, in programs that were written for ARMCI-MPI. They may be made at any time here. */
+extern void ARMCI_Access_begin(void *ptr);
+extern void ARMCI_Access_end(void *ptr);
 extern void *ARMCI_Malloc_local(armci_size_t bytes);
 extern int ARMCI_Free_local(void *ptr);
 extern void ARMCI_Set_shm_limit(unsigned long shmemlimit);

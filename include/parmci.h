@@ -11,6 +11,10 @@ extern "C" {
 extern int PARMCI_Init(void);
 extern int PARMCI_Init_args(int *argc, char ***argv);
 extern int PARMCI_Init_mpi_comm(MPI_Comm comm);
+extern int PARMCI_Init_thread(int level);
+extern int PARMCI_Init_thread_comm(int level, MPI_Comm comm);
+extern void PARMCI_Access_begin(void *ptr);
+extern void PARMCI_Access_end(void *ptr);
 extern int PARMCI_Initialized(void);
 extern void PARMCI_Finalize(void);
 extern void PARMCI_Error(const char *msg, int code);

@@ -83,11 +83,21 @@ pub(crate) fn peers(call: &str, comm: Handle) -> Vec<Peer> {
 /// which upstream Global Arrays goes.
 #[unsafe(no_mangle)]
 extern "C" fn isthmus_armci_ARMCI_Init_mpi_comm(comm: Handle) -> c_int {
-    const CALL: &str = "ARMCI_Init_mpi_comm";
-    if let Err(error) = life::init_by_program(Some(peers(CALL, comm))) {
-        fatal(CALL, &error);
-    }
+    init_among("ARMCI_Init_mpi_comm", comm);
     1
+}
+
+/// `ARMCI_Init_thread_comm`, ARMCI-MPI's: the same; 0 as everything of its. Threads may call what MPI lets them call.
+#[unsafe(no_mangle)]
+extern "C" fn isthmus_armci_ARMCI_Init_thread_comm(_level: c_int, comm: Handle) -> c_int {
+    init_among("ARMCI_Init_thread_comm", comm);
+    0
+}
+
+fn init_among(call: &'static str, comm: Handle) {
+    if let Err(error) = life::init_by_program(Some(peers(call, comm))) {
+        fatal(call, &error);
+    }
 }
 
 /// MPI, unless the program has started it. It is the program that ends it.

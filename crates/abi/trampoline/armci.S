@@ -36,11 +36,15 @@
     entry PARMCI_Init, ARMCI_Init, ARMCI_Init
     entry PARMCI_Init_args, ARMCI_Init_args, ARMCI_Init_args
     entry PARMCI_Init_mpi_comm, ARMCI_Init_mpi_comm, ARMCI_Init_mpi_comm
+    entry PARMCI_Init_thread, ARMCI_Init_thread, ARMCI_Init_thread
+    entry PARMCI_Init_thread_comm, ARMCI_Init_thread_comm, ARMCI_Init_thread_comm
     entry PARMCI_Initialized, ARMCI_Initialized, ARMCI_Initialized
     entry PARMCI_Set_shm_limit, ARMCI_Set_shm_limit, ARMCI_Set_shm_limit
     entry PARMCI_Uses_shm, ARMCI_Uses_shm, ARMCI_Uses_shm
     entry PARMCI_Uses_shm_grp, ARMCI_Uses_shm_grp, ARMCI_Uses_shm_grp
     entry pdassertp_fail, dassertp_fail, dassertp_fail
+    entry PARMCI_Access_begin, ARMCI_Access_begin, ARMCI_Access_begin
+    entry PARMCI_Access_end, ARMCI_Access_end, ARMCI_Access_end
     entry PARMCI_Free, ARMCI_Free, ARMCI_Free
     entry PARMCI_Free_group, ARMCI_Free_group, ARMCI_Free_group
     entry PARMCI_Free_local, ARMCI_Free_local, ARMCI_Free_local

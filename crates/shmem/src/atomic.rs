@@ -5,11 +5,12 @@ use std::ffi::c_int;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use isthmus_engine::rma::{Class, Combine, Operator, Target};
+use isthmus_engine::Peer;
+use isthmus_engine::rma::{Class, Combine, Flow, Operator, Target};
 
 use crate::call::Call;
 use crate::context::ContextHandle;
-use crate::far::Far;
+use crate::far::{Far, FarContext};
 use crate::job::{Job, job};
 use crate::numbers::Element;
 
@@ -151,7 +152,7 @@ fn on<T: Atomic, R>(
 #[inline(never)]
 fn far<'a, T: Atomic>(
     job: &'a Job,
-    call: Call,
+    (call, ctx): (Call, ContextHandle),
     name: &'static str,
     object: *const T,
     pe: u32,
@@ -160,7 +161,7 @@ fn far<'a, T: Atomic>(
     if !object.addr().is_multiple_of(size_of::<T>()) {
         refuse_alignment(call, name, object.addr(), size_of::<T>());
     }
-    FarCell::new(job, call, name, object.addr(), pe, fetched)
+    FarCell::new(job, (call, ctx), name, object.addr(), pe, fetched)
 }
 
 #[cold]
@@ -181,7 +182,7 @@ macro_rules! fetching {
         pub unsafe fn $name<T: $bound>(call: Call, ctx: ContextHandle, $object: fetching!(@pointer $writes T), $($argument: T,)* pe: c_int) -> T {
             let name = stringify!($object);
             let there = |job: &Job, pe: u32| {
-                let $cell = &far::<T>(job, call, name, $object.cast_const(), pe, Fetched::Answered);
+                let $cell = &far::<T>(job, (call, ctx), name, $object.cast_const(), pe, Fetched::Answered);
                 $operation
             };
             T::of(on(call, ctx, name, $object.cast_const(), pe, $writes, |$cell: &T::Cell| $operation, there))
@@ -198,7 +199,7 @@ macro_rules! fetching {
             let name = stringify!($object);
             let there = |job: &Job, pe: u32| {
                 let fetched = Fetched::Stored(fetch.cast());
-                let $cell = &far::<T>(job, call, name, $object.cast_const(), pe, fetched);
+                let $cell = &far::<T>(job, (call, ctx), name, $object.cast_const(), pe, fetched);
                 $operation;
             };
             let here = |$cell: &T::Cell| {
@@ -255,7 +256,7 @@ macro_rules! silent {
         #[inline]
         pub unsafe fn $name<T: $bound>(call: Call, ctx: ContextHandle, dest: *mut T, $($argument: T,)* pe: c_int) {
             let there = |job: &Job, pe: u32| {
-                let $cell = &far::<T>(job, call, "dest", dest.cast_const(), pe, Fetched::Dropped);
+                let $cell = &far::<T>(job, (call, ctx), "dest", dest.cast_const(), pe, Fetched::Dropped);
                 $operation;
             };
             on(call, ctx, "dest", dest.cast_const(), pe, true, |$cell: &T::Cell| { $operation; }, there);
@@ -294,6 +295,9 @@ pub enum Fetched {
 pub struct FarCell<'a, B> {
     call: Call,
     far: &'a Far,
+    context: &'a FarContext,
+    /// Of an operation that is waited for: it is over then, whatever else its context has under way.
+    own: Flow,
     target: &'a Target,
     at: u64,
     fetched: Fetched,
@@ -302,13 +306,23 @@ pub struct FarCell<'a, B> {
 
 impl<'a, B: Copy + Default> FarCell<'a, B> {
     /// The element at `address` on `pe`, where a place to store what was there is good until it is stored.
-    fn new(job: &'a Job, call: Call, name: &str, address: usize, pe: u32, fetched: Fetched) -> Self {
-        let (far, target, at) = job.remote_memory().target(call, name, address, size_of::<B>(), pe);
+    fn new(
+        job: &'a Job,
+        (call, ctx): (Call, ContextHandle),
+        name: &str,
+        address: usize,
+        pe: u32,
+        fetched: Fetched,
+    ) -> Self {
+        let memory = job.remote_memory(|far| ctx.far(far, call));
+        let found = memory.target(call, name, address, size_of::<B>(), pe);
         Self {
             call,
-            far,
-            target,
-            at,
+            far: found.far,
+            context: found.context,
+            own: Flow::new(),
+            target: found.target,
+            at: found.at,
             fetched,
             bits: PhantomData,
         }
@@ -321,8 +335,7 @@ impl<'a, B: Copy + Default> FarCell<'a, B> {
         let result = self.result(&mut before);
         // SAFETY: the operand is copied into the message, and the result waited for, or stored where the caller wants it.
         let done = unsafe {
-            self.far
-                .flow()
+            self.flow()
                 .fetch_op(self.target, self.at, (&raw const value).cast(), result, combine)
         };
         done.unwrap_or_else(|error| self.call.refuse(error));
@@ -339,10 +352,21 @@ impl<'a, B: Copy + Default> FarCell<'a, B> {
         }
     }
 
-    fn finish(&self) {
-        let pe = self.target.peer().0;
+    /// By which it is completed.
+    fn flow(&self) -> &Flow {
         match self.fetched {
-            Fetched::Answered => self.far.finish(self.call, pe),
+            Fetched::Answered => &self.own,
+            Fetched::Dropped | Fetched::Stored(_) => self.context.flow(),
+        }
+    }
+
+    fn finish(&self) {
+        let Peer(pe) = self.target.peer();
+        match self.fetched {
+            Fetched::Answered => {
+                let finished = self.own.flush_local(|| Peer(pe));
+                finished.unwrap_or_else(|error| self.call.refuse(error));
+            }
             Fetched::Dropped | Fetched::Stored(_) => self.far.goes_on(pe),
         }
     }
@@ -369,8 +393,7 @@ impl<B: Copy + Default> Cell for FarCell<'_, B> {
         let result = self.result(&mut before);
         // SAFETY: as in `operate`.
         let done = unsafe {
-            self.far
-                .flow()
+            self.flow()
                 .compare_swap(self.target, self.at, size_of::<B>() as u32, cond, value, result)
         };
         done.unwrap_or_else(|error| self.call.refuse(error));

@@ -2,11 +2,13 @@
 //! its routine returns, so what a context orders and completes are the stores of its thread.
 
 use std::ffi::{c_int, c_long};
+use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence as barrier};
 
 use crate::call::Call;
+use crate::far::{Far, FarContext};
 use crate::handle::Table;
 use crate::job::{Job, job};
-use crate::order;
 use crate::team::{Team, TeamHandle};
 
 /// `shmem_ctx_t`
@@ -34,6 +36,8 @@ struct Context {
     options: c_long,
     /// `None`: PEs are those of the world.
     members: Option<Box<[u32]>>,
+    /// `None`: there are no other nodes.
+    far: Option<Arc<FarContext>>,
 }
 
 static CONTEXTS: Table<Context> = Table::new();
@@ -83,6 +87,24 @@ impl ContextHandle {
         }
     }
 
+    /// What it has asked of other nodes.
+    pub fn far(self, far: &Far, call: Call) -> &FarContext {
+        if self == Self::DEFAULT {
+            return far.default_context();
+        }
+        self.find(call).far.as_deref().unwrap_or(far.default_context())
+    }
+
+    /// Its operations are over, and seen by all PEs, before anything that this thread does later. Blocks while there is something under way to
+    /// another node.
+    #[inline(always)]
+    pub fn complete(self, job: &Job, call: Call) {
+        barrier(Ordering::SeqCst);
+        if let Some(far) = &job.far {
+            self.far(far, call).complete(call);
+        }
+    }
+
     /// Check that it is a context.
     #[inline(always)]
     pub fn check(self, call: Call) {
@@ -123,7 +145,7 @@ pub unsafe fn ctx_create(call: Call, options: c_long, ctx: *mut ContextHandle) -
 /// # Safety
 /// `ctx` must be writable.
 pub unsafe fn team_create_ctx(call: Call, team: TeamHandle, options: c_long, ctx: *mut ContextHandle) -> c_int {
-    let _ = job(call);
+    let job = job(call);
     // SAFETY: the caller's promise.
     unsafe { ctx.write(ContextHandle::INVALID) };
     if team == TeamHandle::INVALID {
@@ -137,6 +159,7 @@ pub unsafe fn team_create_ctx(call: Call, team: TeamHandle, options: c_long, ctx
         team,
         options,
         members: (!of.is_world()).then(|| of.members().into()),
+        far: job.far.as_ref().map(Far::make_context),
     };
     match CONTEXTS.insert(Box::new(context), FIRST) {
         Some(handle) => {
@@ -161,7 +184,7 @@ pub unsafe fn ctx_destroy(call: Call, ctx: ContextHandle) {
     }
     let context = ctx.find(call);
     if context.options & NOSTORE == 0 {
-        order::complete(job(call), call);
+        ctx.complete(job(call), call);
     }
     CONTEXTS.remove(ctx.0);
 }

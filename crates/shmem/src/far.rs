@@ -6,10 +6,12 @@
 //! know of them.
 //!
 //! Messages from one PE to another are executed in their order, so what follows a fence comes after what was before; only long contiguous
-//! transfers by the provider's RMA may overtake messages, and wait for those that a fence is behind ([`Far::order`]).
+//! transfers by the provider's RMA may overtake messages, and wait for those that a fence is behind ([`FarContext::order`]).
+//!
+//! Each context has a [`FarContext`]: its fences and quiets concern what was asked through it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use isthmus_collective::Team;
 use isthmus_engine::layout::{Layout, Level};
@@ -37,12 +39,21 @@ const _: () = assert!(size_of::<RegionKey>() == 8 * (RANGE_WORDS - 2));
 pub struct Far {
     /// By range, as their names count them, then by PE. `None`: it is on this node, or has no such range.
     targets: Vec<Vec<Option<Target>>>,
+    /// Of `SHMEM_CTX_DEFAULT`.
+    default: FarContext,
+    /// Of the contexts that the program has made.
+    made: Mutex<Vec<Weak<FarContext>>>,
+    thread: Mutex<Option<ProgressThread>>,
+}
+
+/// What one context has asked of other nodes. Several threads may use it.
+#[derive(Debug, Default)]
+pub struct FarContext {
     flow: Flow,
     /// Fences so far.
     fences: AtomicU64,
     /// So many of them, at least, have nothing under way that was asked before them.
     completed: AtomicU64,
-    thread: Mutex<Option<ProgressThread>>,
 }
 
 /// A range of symmetric memory, as another PE announces it.
@@ -100,9 +111,8 @@ impl Far {
         });
         Self {
             targets: targets.collect(),
-            flow: Flow::new(),
-            fences: AtomicU64::new(0),
-            completed: AtomicU64::new(0),
+            default: FarContext::default(),
+            made: Mutex::default(),
             thread: Mutex::new(None),
         }
     }
@@ -127,7 +137,39 @@ impl Far {
         Some((target.as_ref()?, name & OFFSET))
     }
 
-    /// Complete all operations: they are over, and seen by all PEs. Blocks.
+    /// What belongs to a new context, as long as that has it.
+    pub fn make_context(&self) -> Arc<FarContext> {
+        let made = Arc::<FarContext>::default();
+        let mut all = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|context| context.strong_count() > 0);
+        all.push(Arc::downgrade(&made));
+        made
+    }
+
+    /// Of `SHMEM_CTX_DEFAULT`.
+    pub fn default_context(&self) -> &FarContext {
+        &self.default
+    }
+
+    /// Complete the operations of all contexts: they are over, and seen by all PEs. Blocks.
+    pub fn complete(&self, call: Call) {
+        self.default.complete(call);
+        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let made: Vec<Arc<FarContext>> = made.iter().filter_map(Weak::upgrade).collect();
+        for context in made {
+            context.complete(call);
+        }
+    }
+
+    /// Something was asked of a PE that nothing waits for: it goes on while the program computes (OpenSHMEM 1.6, "Progress of OpenSHMEM
+    /// Operations"). Does not block.
+    pub fn goes_on(&self, pe: u32) {
+        rma::send_if_idle(Peer(pe));
+    }
+}
+
+impl FarContext {
+    /// Complete its operations: they are over, and seen by all PEs. Blocks.
     pub fn complete(&self, call: Call) {
         let fences = self.fences.load(Ordering::Relaxed);
         self.flow.flush_all().unwrap_or_else(|error| call.refuse(error));
@@ -135,8 +177,11 @@ impl Far {
         self.completed.fetch_max(fences, Ordering::Relaxed);
     }
 
-    /// Later operations come after earlier ones, at each PE. Does not block.
-    pub fn order(&self) {
+    /// Later operations come after earlier ones, at each PE. Blocks while long puts are under way, which messages may overtake.
+    pub fn order(&self, call: Call) {
+        self.flow
+            .flush_all_long_puts()
+            .unwrap_or_else(|error| call.refuse(error));
         self.fences.fetch_add(1, Ordering::Relaxed);
         rma::send_kept();
     }
@@ -148,13 +193,31 @@ impl Far {
         }
     }
 
-    /// After a put of so many bytes in a row: a long one, which messages might overtake, is waited for, and a short one goes on.
-    fn after_put(&self, call: Call, length: u64, pe: u32) {
-        if !rma::overtakes(length) {
-            return self.goes_on(pe);
-        }
-        let finished = self.flow.flush_long_puts(|| Peer(pe));
-        finished.unwrap_or_else(|error| call.refuse(error));
+    /// Put bytes, in a row of so many at the target or, if `row` is 0, scattered. Their source may change when this returns or, if it does not
+    /// wait, after a quiet. Blocks while earlier operations are under way that a long row might overtake.
+    ///
+    /// # Safety
+    /// Those of `here` must be good, until then.
+    unsafe fn put(
+        &self,
+        call: Call,
+        (target, there, row): (&Target, &Layout<'_>, u64),
+        here: &Layout<'_>,
+        waits: bool,
+    ) {
+        self.before_long(call, row);
+        let is_long = rma::overtakes(row);
+        let scope = (is_long && waits).then(Scope::new);
+        // SAFETY: the caller's promise; what is not long is copied.
+        let put = unsafe { self.flow.put_in(scope, target, there, here) };
+        let put = put.and_then(|()| match scope {
+            Some(scope) => scope.finish(),
+            None => {
+                rma::send_if_idle(target.peer());
+                Ok(())
+            }
+        });
+        put.unwrap_or_else(|error| call.refuse(error));
     }
 
     /// Get bytes: blocks until they are there, or, if it does not wait, they are there after a quiet.
@@ -175,21 +238,9 @@ impl Far {
         got.unwrap_or_else(|error| call.refuse(error));
     }
 
-    /// The flow of all operations.
+    /// The flow of its operations.
     pub fn flow(&self) -> &Flow {
         &self.flow
-    }
-
-    /// Something was asked of a PE that nothing waits for: it goes on while the program computes (OpenSHMEM 1.6, "Progress of OpenSHMEM
-    /// Operations"). Does not block.
-    pub fn goes_on(&self, pe: u32) {
-        rma::send_if_idle(Peer(pe));
-    }
-
-    /// Wait for the results that a PE was asked for. Blocks.
-    pub fn finish(&self, call: Call, pe: u32) {
-        let finished = self.flow.flush_local(|| Peer(pe));
-        finished.unwrap_or_else(|error| call.refuse(error));
     }
 }
 
@@ -206,41 +257,59 @@ impl SymmetricRange {
     }
 }
 
+/// Bytes of a PE on another node.
+#[derive(Debug, Clone, Copy)]
+pub struct Found<'a> {
+    /// The memory of all of them.
+    pub far: &'a Far,
+    /// The context that operations on them belong to.
+    pub context: &'a FarContext,
+    /// The region.
+    pub target: &'a Target,
+    /// Where in it they begin.
+    pub at: u64,
+}
+
 /// Symmetric memory, as PEs of other nodes are reached there.
 #[derive(Debug, Clone, Copy)]
 pub struct RemoteMemory<'a> {
-    /// `None`: there are no other nodes.
-    pub far: Option<&'a Far>,
+    /// The context that the operations belong to, beside. `None`: there are no other nodes.
+    pub far: Option<(&'a Far, &'a FarContext)>,
     /// The names of bytes.
     pub ranges: &'a Ranges,
 }
 
 impl<'a> RemoteMemory<'a> {
     /// The region of a PE on another node with these bytes. There is none: the job ends.
-    pub fn target(self, call: Call, name: &str, address: usize, length: usize, pe: u32) -> (&'a Far, &'a Target, u64) {
-        let found = self.far.and_then(|far| {
+    pub fn target(self, call: Call, name: &str, address: usize, length: usize, pe: u32) -> Found<'a> {
+        let found = self.far.and_then(|(far, context)| {
             let (target, at) = far.find(self.ranges, address, length, pe)?;
-            Some((far, target, at))
+            Some(Found {
+                far,
+                context,
+                target,
+                at,
+            })
         });
         found.unwrap_or_else(|| self.ranges.refuse(call, name, address, length, pe))
     }
 
-    /// Put bytes into memory that is not mapped here. They may change when this returns.
+    /// Put bytes into memory that is not mapped here. They may change when this returns or, if it does not wait, after a quiet.
     ///
     /// # Safety
-    /// `source` must be good for as many.
+    /// `source` must be good for as many, until then.
     #[cold]
     #[inline(never)]
-    pub unsafe fn put(self, call: Call, dest: usize, source: *const u8, length: usize, pe: u32) {
+    pub unsafe fn put(self, call: Call, dest: usize, source: *const u8, length: usize, pe: u32, waits: bool) {
         if length == 0 {
             return;
         }
-        let (far, target, at) = self.target(call, "dest", dest, length, pe);
-        far.before_long(call, length as u64);
-        // SAFETY: the caller's promise; short bytes are copied, and long ones are waited for.
-        let put = unsafe { far.flow.put_bytes(target, at, source, length) };
-        put.unwrap_or_else(|error| call.refuse(error));
-        far.after_put(call, length as u64, pe);
+        let found = self.target(call, "dest", dest, length, pe);
+        let length = length as u64;
+        let (there, here) = (Layout::contiguous(found.at, length), Layout::local(source, length));
+        let target = (found.target, &there, length);
+        // SAFETY: the caller's promise.
+        unsafe { found.context.put(call, target, &here, waits) };
     }
 
     /// Get bytes from memory that is not mapped here: blocks until they are there, or, if it does not wait, they are there after a quiet.
@@ -253,11 +322,11 @@ impl<'a> RemoteMemory<'a> {
         if length == 0 {
             return;
         }
-        let (far, target, at) = self.target(call, "source", source, length, pe);
+        let found = self.target(call, "source", source, length, pe);
         let length = length as u64;
-        let (there, here) = (Layout::contiguous(at, length), Layout::local(dest, length));
+        let (there, here) = (Layout::contiguous(found.at, length), Layout::local(dest, length));
         // SAFETY: the caller's promise.
-        unsafe { far.get(call, (target, &there), &here, waits) };
+        unsafe { found.context.get(call, (found.target, &there), &here, waits) };
     }
 
     /// Put blocks into memory that is not mapped here: `blocks` of the bytes from `dest.first` on. They may change when this returns.
@@ -267,18 +336,16 @@ impl<'a> RemoteMemory<'a> {
     #[cold]
     #[inline(never)]
     pub unsafe fn put_blocks(self, call: Call, dest: &FarBlocks, source: &Layout<'_>, pe: u32) {
-        let (far, target, at) = self.target(call, "dest", dest.first, dest.length, pe);
-        let there = dest.layout(at);
+        let found = self.target(call, "dest", dest.first, dest.length, pe);
+        let there = dest.layout(found.at);
         // Blocks without gaps are bytes in a row.
         let row = match there {
             Layout::Contiguous(span) => span.length,
             _ => 0,
         };
-        far.before_long(call, row);
-        // SAFETY: the caller's promise; the bytes are copied into messages, or waited for.
-        let put = unsafe { far.flow.put(target, &there, source) };
-        put.unwrap_or_else(|error| call.refuse(error));
-        far.after_put(call, row, pe);
+        let target = (found.target, &there, row);
+        // SAFETY: the caller's promise.
+        unsafe { found.context.put(call, target, source, true) };
     }
 
     /// Get blocks from memory that is not mapped here. Blocks until they are there.
@@ -288,9 +355,10 @@ impl<'a> RemoteMemory<'a> {
     #[cold]
     #[inline(never)]
     pub unsafe fn get_blocks(self, call: Call, dest: &Layout<'_>, source: &FarBlocks, pe: u32) {
-        let (far, target, at) = self.target(call, "source", source.first, source.length, pe);
+        let found = self.target(call, "source", source.first, source.length, pe);
+        let there = source.layout(found.at);
         // SAFETY: the caller's promise; this waits for the bytes.
-        unsafe { far.get(call, (target, &source.layout(at)), dest, true) };
+        unsafe { found.context.get(call, (found.target, &there), dest, true) };
     }
 }
 

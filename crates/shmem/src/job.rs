@@ -10,7 +10,7 @@ use isthmus_engine::symmetric::{self, Bells, Piece, size};
 use isthmus_engine::{ContextId, Peer, enter, rma, world};
 
 use crate::call::Call;
-use crate::far::{Far, RemoteMemory};
+use crate::far::{Far, FarContext, RemoteMemory};
 use crate::memory::heap::Heap;
 use crate::memory::statics::{self, Moved};
 use crate::memory::symmetric::{Range, Ranges};
@@ -332,10 +332,10 @@ impl Job {
         }
     }
 
-    /// Memory on other nodes.
-    pub fn remote_memory(&self) -> RemoteMemory<'_> {
+    /// Memory on other nodes, reached in a context.
+    pub fn remote_memory<'a>(&'a self, context: impl FnOnce(&'a Far) -> &'a FarContext) -> RemoteMemory<'a> {
         RemoteMemory {
-            far: self.far.as_ref(),
+            far: self.far.as_ref().map(|far| (far, context(far))),
             ranges: &self.ranges,
         }
     }

@@ -48,13 +48,48 @@ pub unsafe fn put<T: Element>(
     nelems: usize,
     pe: c_int,
 ) {
+    // SAFETY: the caller's promise.
+    unsafe { put_with::<T, true>(call, ctx, dest, source, nelems, pe) };
+}
+
+/// `shmem_put_nbi`: to another node the source may change after a quiet.
+///
+/// # Safety
+/// As for [`put`], until then.
+#[inline]
+pub unsafe fn put_nbi<T: Element>(
+    call: Call,
+    ctx: ContextHandle,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+    pe: c_int,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { put_with::<T, false>(call, ctx, dest, source, nelems, pe) };
+}
+
+/// # Safety
+/// As for [`put`] or, if it does not wait, [`put_nbi`].
+#[inline(always)]
+unsafe fn put_with<T: Element, const WAITS: bool>(
+    call: Call,
+    ctx: ContextHandle,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+    pe: c_int,
+) {
     let job = job(call);
     let pe = ctx.pe(job, call, pe);
     call.check_host("source", source);
     let length = bytes::<T>(nelems);
     let Some(to) = job.near(dest.addr(), length, pe) else {
         // SAFETY: the caller's promise.
-        return unsafe { job.remote_memory().put(call, dest.addr(), source.cast(), length, pe) };
+        return unsafe {
+            job.remote_memory(|far| ctx.far(far, call))
+                .put(call, dest.addr(), source.cast(), length, pe, WAITS)
+        };
     };
     // SAFETY: the range is symmetric memory; the source is the caller's promise.
     unsafe { copy_bytes(source.cast(), std::ptr::with_exposed_provenance_mut(to), length) };
@@ -113,7 +148,7 @@ unsafe fn get_with<T: Element, const WAITS: bool>(
     let Some(from) = job.near(source.addr(), length, pe) else {
         // SAFETY: the caller's promise.
         return unsafe {
-            job.remote_memory()
+            job.remote_memory(|far| ctx.far(far, call))
                 .get(call, dest.cast(), source.addr(), length, pe, WAITS)
         };
     };
@@ -132,8 +167,14 @@ pub unsafe fn p<T: Element>(call: Call, ctx: ContextHandle, dest: *mut T, value:
     let Some(to) = job.near(dest.addr(), size_of::<T>(), pe) else {
         // SAFETY: the value is here.
         return unsafe {
-            job.remote_memory()
-                .put(call, dest.addr(), (&raw const value).cast(), size_of::<T>(), pe)
+            job.remote_memory(|far| ctx.far(far, call)).put(
+                call,
+                dest.addr(),
+                (&raw const value).cast(),
+                size_of::<T>(),
+                pe,
+                true,
+            )
         };
     };
     let to = std::ptr::with_exposed_provenance_mut::<T>(to);
@@ -160,8 +201,14 @@ pub unsafe fn g<T: Element>(call: Call, ctx: ContextHandle, source: *const T, pe
         let mut value = std::mem::MaybeUninit::<T>::uninit();
         // SAFETY: there is room for an element, which is there afterwards.
         return unsafe {
-            job.remote_memory()
-                .get(call, value.as_mut_ptr().cast(), source.addr(), size_of::<T>(), pe, true);
+            job.remote_memory(|far| ctx.far(far, call)).get(
+                call,
+                value.as_mut_ptr().cast(),
+                source.addr(),
+                size_of::<T>(),
+                pe,
+                true,
+            );
             value.assume_init()
         };
     };
@@ -243,7 +290,14 @@ impl Blocks {
     }
 }
 
-fn put_blocks<T: Element>(job: &Job, call: Call, dest: *mut T, source: *const T, blocks: Blocks, pe: u32) {
+fn put_blocks<T: Element>(
+    job: &Job,
+    (call, ctx): (Call, ContextHandle),
+    dest: *mut T,
+    source: *const T,
+    blocks: Blocks,
+    pe: u32,
+) {
     if blocks.count == 0 || blocks.length == 0 {
         return;
     }
@@ -253,7 +307,10 @@ fn put_blocks<T: Element>(job: &Job, call: Call, dest: *mut T, source: *const T,
         let levels = [blocks.level::<T>(blocks.from_stride)];
         let from = Layout::strided(source.expose_provenance() as u64, there.block as u64, &levels);
         // SAFETY: the caller's promise.
-        return unsafe { job.remote_memory().put_blocks(call, &there, &from, pe) };
+        return unsafe {
+            job.remote_memory(|far| ctx.far(far, call))
+                .put_blocks(call, &there, &from, pe)
+        };
     };
     let to = std::ptr::with_exposed_provenance_mut::<u8>(first + there.begin);
     // SAFETY: the range is symmetric memory; the source is the caller's promise.
@@ -261,7 +318,14 @@ fn put_blocks<T: Element>(job: &Job, call: Call, dest: *mut T, source: *const T,
     job.tell_of_write(pe);
 }
 
-fn get_blocks<T: Element>(job: &Job, call: Call, dest: *mut T, source: *const T, blocks: Blocks, pe: u32) {
+fn get_blocks<T: Element>(
+    job: &Job,
+    (call, ctx): (Call, ContextHandle),
+    dest: *mut T,
+    source: *const T,
+    blocks: Blocks,
+    pe: u32,
+) {
     if blocks.count == 0 || blocks.length == 0 {
         return;
     }
@@ -271,7 +335,10 @@ fn get_blocks<T: Element>(job: &Job, call: Call, dest: *mut T, source: *const T,
         let levels = [blocks.level::<T>(blocks.to_stride)];
         let into = Layout::strided(dest.expose_provenance() as u64, there.block as u64, &levels);
         // SAFETY: the caller's promise.
-        return unsafe { job.remote_memory().get_blocks(call, &into, &there, pe) };
+        return unsafe {
+            job.remote_memory(|far| ctx.far(far, call))
+                .get_blocks(call, &into, &there, pe)
+        };
     };
     let from = std::ptr::with_exposed_provenance::<u8>(first + there.begin);
     // SAFETY: the range is symmetric memory; the destination is the caller's promise.
@@ -299,7 +366,7 @@ pub unsafe fn iput<T: Element>(
         length: 1,
         count: nelems,
     };
-    put_blocks(job, call, dest, source, blocks, ctx.pe(job, call, pe));
+    put_blocks(job, (call, ctx), dest, source, blocks, ctx.pe(job, call, pe));
 }
 
 /// `shmem_iget`
@@ -323,7 +390,7 @@ pub unsafe fn iget<T: Element>(
         length: 1,
         count: nelems,
     };
-    get_blocks(job, call, dest, source, blocks, ctx.pe(job, call, pe));
+    get_blocks(job, (call, ctx), dest, source, blocks, ctx.pe(job, call, pe));
 }
 
 /// `shmem_ibput`: strides and sizes of blocks are in elements.
@@ -348,7 +415,7 @@ pub unsafe fn ibput<T: Element>(
         length: bsize,
         count: nblocks,
     };
-    put_blocks(job, call, dest, source, blocks, ctx.pe(job, call, pe));
+    put_blocks(job, (call, ctx), dest, source, blocks, ctx.pe(job, call, pe));
 }
 
 /// `shmem_ibget`
@@ -373,7 +440,7 @@ pub unsafe fn ibget<T: Element>(
         length: bsize,
         count: nblocks,
     };
-    get_blocks(job, call, dest, source, blocks, ctx.pe(job, call, pe));
+    get_blocks(job, (call, ctx), dest, source, blocks, ctx.pe(job, call, pe));
 }
 
 /// The name that C passed.

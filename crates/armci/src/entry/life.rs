@@ -1,6 +1,7 @@
 //! Starting, ending, errors.
 
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
+use std::sync::atomic::{Ordering, fence};
 
 use isthmus_engine::abort;
 
@@ -12,6 +13,24 @@ use crate::life;
 #[unsafe(no_mangle)]
 extern "C" fn isthmus_armci_ARMCI_Init() -> i32 {
     done("ARMCI_Init", life::init_by_program(None))
+}
+
+/// ARMCI-MPI's: threads may call what MPI lets them call, whatever was asked for.
+#[unsafe(no_mangle)]
+extern "C" fn isthmus_armci_ARMCI_Init_thread(_level: i32) -> i32 {
+    done("ARMCI_Init_thread", life::init_by_program(None))
+}
+
+/// ARMCI-MPI's, before loads and stores of the own block, which then see all operations that have completed here.
+#[unsafe(no_mangle)]
+extern "C" fn isthmus_armci_ARMCI_Access_begin(_block: *mut c_void) {
+    fence(Ordering::SeqCst);
+}
+
+/// ARMCI-MPI's, after them.
+#[unsafe(no_mangle)]
+extern "C" fn isthmus_armci_ARMCI_Access_end(_block: *mut c_void) {
+    fence(Ordering::SeqCst);
 }
 
 #[unsafe(no_mangle)]

@@ -256,6 +256,12 @@ impl Flow {
         service::finish_calls(Completion::LongPuts, self.id(), || Some(peer()))
     }
 
+    /// As [`Self::flush_long_puts`], to all targets.
+    #[inline]
+    pub fn flush_all_long_puts(&self) -> Result<()> {
+        service::finish_calls(Completion::LongPuts, self.id(), || None)
+    }
+
     #[inline]
     fn flush_stores(&self) {
         if allows_threads() {

@@ -24,6 +24,14 @@ const MODELS: [(&str, &str); 6] = [
     ("ga", "elements"),
 ];
 
+/// The same, while a link is cut.
+const CUT: [(&str, &str); 4] = [
+    ("shmem", "histories"),
+    ("shmem", "order"),
+    ("armci", "random"),
+    ("ga", "random"),
+];
+
 /// So long connections are reset, with pauses in which something may go.
 fn under_load(job: &Job<'_>) -> Duration {
     Duration::from_millis(if job.full { 3000 } else { 600 })
@@ -67,6 +75,12 @@ pub fn run(suite: &mut Suite, job: &Job<'_>) {
             &format!("a cut of {millis} ms between two that talk costs time only"),
             || cut(job, Duration::from_millis(millis)),
         );
+        for (folder, program) in CUT {
+            suite.step(
+                &format!("{folder}/{program} on 2 nodes x 2 over a link that is cut for {millis} ms ends well"),
+                || model_is_cut(job, folder, program, Duration::from_millis(millis)),
+            );
+        }
     }
 }
 
@@ -288,6 +302,34 @@ fn returns(job: &Job<'_>) -> Result<()> {
     );
     let says = ["so that rank is ended and the others go on", "was killed by signal 9"];
     ensure!(says.iter().all(|part| text.contains(part)), "it says:\n{text}");
+    Ok(())
+}
+
+/// A link is cut while the program runs.
+fn model_is_cut(job: &Job<'_>, folder: &str, program: &str, length: Duration) -> Result<()> {
+    let program = models::compile_of(job, folder, program)?;
+    let mut run = job.mpiexec(2);
+    run.arg(&program)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    let mut child = run.spawn().context("cannot start mpiexec")?;
+    let connected = wait("the ranks are not connected", || {
+        job.nodes.are_connected() || has_ended(&mut child)
+    });
+    job.nodes.link(2, false)?;
+    std::thread::sleep(length);
+    let was_cut = job.still_runs(&mut child);
+    job.nodes.link(2, true)?;
+    let ended = wait("the job still runs", || has_ended(&mut child));
+    if ended.is_err() {
+        child.kill().context("cannot end mpiexec")?;
+    }
+    let (output, text) = end(job, child)?;
+    connected?;
+    was_cut?;
+    ended.with_context(|| text.clone())?;
+    ensure!(output.status.success(), "mpiexec ended with {}:\n{text}", output.status);
     Ok(())
 }
 

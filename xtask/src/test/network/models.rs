@@ -23,6 +23,7 @@ const MODELS: [(&str, &[&str], &str, &[&str]); 3] = [
             "every_routine",
             "histories",
             "computing",
+            "contexts",
         ],
     ),
     (
@@ -73,6 +74,22 @@ const BY_RMA: &[(&str, &str)] = &[
     ("ga", "random"),
 ];
 
+/// A process of the second node dies in the middle of these.
+const KILLED: [(&str, &[&str]); 12] = [
+    ("shmem", &["3"]),
+    ("shmem", &["2"]),
+    ("armci", &["put", "3"]),
+    ("armci", &["acc", "3"]),
+    ("armci", &["gets", "3"]),
+    ("armci", &["rmw", "3"]),
+    ("armci", &["mutex", "3"]),
+    ("ga", &["put", "1", "3"]),
+    ("ga", &["acc", "1", "3"]),
+    ("ga", &["read_inc", "1", "3"]),
+    ("ga", &["ghosts", "1", "3"]),
+    ("ga", &["product", "1", "3"]),
+];
+
 /// Once as it is, once by RMA.
 const WITH_AND_WITHOUT_RMA: [(&str, &[&str]); 2] = [("", &[]), (", by RMA", &ALL_BY_RMA)];
 
@@ -106,6 +123,18 @@ pub fn run(suite: &mut Suite, job: &Job<'_>) {
                 run.args(["--set", "progress_thread=0"]).args(set);
                 quiet(run.arg(compile_of(job, "armci", "nonblocking")?).arg("still"), RUN)?;
                 job.nodes.emptied()
+            },
+        );
+    }
+    for (folder, arguments) in KILLED {
+        let what = arguments.join(" ");
+        suite.step(
+            &format!("a process that dies in {folder}/killed {what} on 2 nodes x 2 ends the job"),
+            || {
+                let mut run = job.mpiexec(2);
+                run.arg(compile_of(job, folder, "killed")?).args(arguments);
+                let child = run.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+                job.ends_with(child.spawn().context("cannot start mpiexec")?, 137)
             },
         );
     }
