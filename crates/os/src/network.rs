@@ -83,6 +83,12 @@ fn interfaces() -> Vec<(String, IpAddr)> {
     found
 }
 
+/// How the kernel decides how much a TCP connection may have under way, by its name, for connections of this network namespace; `None`: it does not tell.
+pub fn congestion_control() -> Option<String> {
+    let name = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").ok()?;
+    Some(name.trim().to_owned())
+}
+
 /// Of this process' TCP connections, let the kernel end those to `peers`, and those that were made to `own`, whose other end answers
 /// nothing for so long, also if nothing is to be answered. Others are left alone. Blocks while descriptors are looked at.
 pub fn limit_silence(own: Option<SocketAddr>, peers: &[SocketAddr], limit: Duration) {

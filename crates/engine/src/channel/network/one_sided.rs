@@ -8,7 +8,7 @@ use isthmus_shm::Segment;
 use isthmus_transfer::Direction;
 
 use super::Network;
-use crate::tunables;
+use super::memory::most_at_once;
 
 /// Its number among events, beside those of messages.
 pub(super) const ONE_SIDED: u64 = 1 << 63;
@@ -130,7 +130,7 @@ impl Network {
             return false;
         };
         let Some(to) = link.to else { return false };
-        let length = (transfer.end - transfer.next).min(tunables::NETWORK_PIECE.get().max(1));
+        let length = (transfer.end - transfer.next).min(most_at_once());
         let remote = (transfer.key, transfer.base, transfer.offset + transfer.next);
         let number = ONE_SIDED | at as u64;
         // SAFETY: the caller of `start_one_sided` vouches for the bytes.
