@@ -3,16 +3,12 @@
 //! Pieces of one message are read one after the other, and few at a time: what is under way lies in sockets' buffers or on a link. Each takes
 //! a request and an answer, but messages that stay in no near cache go faster in shorter ones.
 
-use std::sync::OnceLock;
-
 use isthmus_fabric::Sent;
-use isthmus_os::network::congestion_control;
 use isthmus_shm::Segment;
 
 use super::Network;
-use super::one_sided::ONE_SIDED;
+use super::one_sided::{ONE_SIDED, most_at_once};
 use crate::channel::record::ReadyToSend;
-use crate::limits::{NETWORK_PIECE, NETWORK_PIECE_PACED};
 use crate::tunables;
 use crate::types::OpId;
 
@@ -298,24 +294,6 @@ impl Network {
     }
 }
 
-/// Bytes that one request moves at most: of a message, a put or a get.
-pub(super) fn most_at_once() -> u64 {
-    /// As the kernel has it when it is asked first.
-    static USUAL: OnceLock<u64> = OnceLock::new();
-    match tunables::NETWORK_PIECE.get() {
-        0 => *USUAL.get_or_init(|| usual_at_once(congestion_control().as_deref())),
-        piece => piece.max(2),
-    }
-}
-
-/// The same, if the tunable leaves it to the kernel's congestion control.
-fn usual_at_once(control: Option<&str>) -> u64 {
-    match control {
-        Some(name) if name.starts_with("bbr") => NETWORK_PIECE_PACED,
-        _ => NETWORK_PIECE,
-    }
-}
-
 /// Bytes that are read at a time of a message of so many.
 fn longest_piece(total: u64) -> u64 {
     let longest = most_at_once();
@@ -329,15 +307,7 @@ fn trim<T>(places: &mut Vec<Option<T>>) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
-    #[test]
-    fn pieces_are_short_where_connections_are_paced() {
-        assert_eq!(usual_at_once(Some("bbr")), NETWORK_PIECE_PACED);
-        assert_eq!(usual_at_once(Some("bbr3")), NETWORK_PIECE_PACED);
-        assert_eq!(usual_at_once(Some("cubic")), NETWORK_PIECE);
-        assert_eq!(usual_at_once(None), NETWORK_PIECE);
-    }
+    use super::trim;
 
     #[test]
     fn free_places_at_the_end_go_and_the_others_stay() {

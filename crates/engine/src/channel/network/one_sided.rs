@@ -3,12 +3,16 @@
 //! A transfer goes in pieces like a message that is read (`memory.rs`), few at a time. A put is over when the peer has the
 //! bytes (`FI_DELIVERY_COMPLETE`).
 
+use std::sync::OnceLock;
+
 use isthmus_fabric::Sent;
+use isthmus_os::network::congestion_control;
 use isthmus_shm::Segment;
 use isthmus_transfer::Direction;
 
 use super::Network;
-use super::memory::most_at_once;
+use crate::limits::{NETWORK_PIECE, NETWORK_PIECE_PACED};
+use crate::tunables;
 
 /// Its number among events, beside those of messages.
 pub(super) const ONE_SIDED: u64 = 1 << 63;
@@ -188,5 +192,36 @@ impl Network {
             under_way += transfer.under_way;
         }
         under_way == 0
+    }
+}
+
+/// Bytes that one request moves at most: of a message, a put or a get.
+pub(super) fn most_at_once() -> u64 {
+    /// As the kernel has it when it is asked first.
+    static USUAL: OnceLock<u64> = OnceLock::new();
+    match tunables::NETWORK_PIECE.get() {
+        0 => *USUAL.get_or_init(|| usual_at_once(congestion_control().as_deref())),
+        piece => piece.max(2),
+    }
+}
+
+/// The same, if the tunable leaves it to the kernel's congestion control.
+fn usual_at_once(control: Option<&str>) -> u64 {
+    match control {
+        Some(name) if name.starts_with("bbr") => NETWORK_PIECE_PACED,
+        _ => NETWORK_PIECE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_short_where_connections_are_paced() {
+        assert_eq!(usual_at_once(Some("bbr")), NETWORK_PIECE_PACED);
+        assert_eq!(usual_at_once(Some("bbr3")), NETWORK_PIECE_PACED);
+        assert_eq!(usual_at_once(Some("cubic")), NETWORK_PIECE);
+        assert_eq!(usual_at_once(None), NETWORK_PIECE);
     }
 }
