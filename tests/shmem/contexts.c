@@ -70,6 +70,19 @@ int main(void)
     shmem_barrier_all();
     CHECK(counter == ROUNDS);
 
+    // What a context that stores nothing has asked for is there when it has been destroyed.
+    for (int round = 0; round < ROUNDS; round++) {
+        shmem_ctx_t reads;
+        int pe = (me + 2) % n;
+        CHECK(shmem_ctx_create(SHMEM_CTX_NOSTORE, &reads) == 0);
+        for (int i = 0; i < LONG; i++)
+            back[i] = -2;
+        shmem_ctx_long_get_nbi(reads, back, data[0], LONG, pe);
+        shmem_ctx_destroy(reads);
+        CHECK(back[0] == (pe == n - 1 ? ROUNDS * 10 : 0) && back[LONG - 1] == (pe == n - 1 ? ROUNDS * 10 + LONG - 1 : 0));
+    }
+    shmem_barrier_all();
+
     // PE 2 stops PE 3. What PE 0 asks of that waits, and its other context goes on.
     pid = getpid();
     shmem_barrier_all();

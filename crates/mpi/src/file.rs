@@ -98,6 +98,8 @@ pub struct File {
     pointer: AtomicI64,
     shared: Shared,
     is_atomic: AtomicBool,
+    /// Has this process looked at the file by itself, since it made the last collective access? Then others may do so, too, and write after that only.
+    has_looked: AtomicBool,
     /// What this process has written since all have synchronised the file, outside atomic mode, where programs are checked.
     written: Mutex<Written>,
     /// Has it told of such bytes, which members have written one after the other?
@@ -132,6 +134,11 @@ impl File {
     /// The handle by which users hold it.
     pub fn handle(&self) -> Handle<File> {
         self.handle.get().copied().unwrap_or(Handle::NULL)
+    }
+
+    /// This process has looked at the file by itself: at its bytes, its end, or the shared pointer.
+    fn looks(&self) {
+        self.has_looked.store(true, Ordering::Relaxed);
     }
 
     /// The error handler in force.

@@ -3,6 +3,9 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
+/// Numbers of CPUs that a mask can name are smaller.
+pub const MOST: usize = libc::CPU_SETSIZE as usize;
+
 /// CPUs in the affinity mask of the calling thread, in increasing order.
 pub fn affinity() -> Vec<usize> {
     // SAFETY: an all-zero cpu_set_t is an empty set.
@@ -15,9 +18,7 @@ pub fn affinity() -> Vec<usize> {
         return (0..online as usize).collect();
     }
     // SAFETY: indexes stay below CPU_SETSIZE.
-    (0..libc::CPU_SETSIZE as usize)
-        .filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) })
-        .collect()
+    (0..MOST).filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) }).collect()
 }
 
 /// The CPUs that the process could use when this was first called, at the latest when it joined the job: a program that binds one of its threads later
@@ -62,7 +63,7 @@ pub fn current() -> Option<usize> {
 pub fn bind_thread(thread: Thread, cpus: &[usize]) -> crate::Result<()> {
     // SAFETY: an all-zero cpu_set_t is an empty set.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    for &cpu in cpus.iter().filter(|&&cpu| cpu < libc::CPU_SETSIZE as usize) {
+    for &cpu in cpus.iter().filter(|&&cpu| cpu < MOST) {
         // SAFETY: the index is below CPU_SETSIZE.
         unsafe { libc::CPU_SET(cpu, &mut set) };
     }

@@ -39,9 +39,9 @@ impl Switch {
         ON.fetch_or(self as u8, Ordering::SeqCst);
     }
 
-    /// Off. True: it was on.
-    pub fn turn_off(self) -> bool {
-        ON.fetch_and(!(self as u8), Ordering::SeqCst) & self as u8 != 0
+    /// Off.
+    pub fn turn_off(self) {
+        ON.fetch_and(!(self as u8), Ordering::SeqCst);
     }
 
     /// On or off.

@@ -33,7 +33,6 @@ const NOSTORE: c_long = 4;
 #[derive(Debug)]
 struct Context {
     team: TeamHandle,
-    options: c_long,
     /// `None`: PEs are those of the world.
     members: Option<Box<[u32]>>,
     /// `None`: there are no other nodes.
@@ -157,7 +156,6 @@ pub unsafe fn team_create_ctx(call: Call, team: TeamHandle, options: c_long, ctx
     let of: &Team = team.find(call);
     let context = Context {
         team,
-        options,
         members: (!of.is_world()).then(|| of.members().into()),
         far: job.far.as_ref().map(Far::make_context),
     };
@@ -171,7 +169,7 @@ pub unsafe fn team_create_ctx(call: Call, team: TeamHandle, options: c_long, ctx
     }
 }
 
-/// `shmem_ctx_destroy`: with a quiet.
+/// `shmem_ctx_destroy`: with a quiet, also of a context that stores nothing, since buffers of operations under way are the program's again afterwards.
 ///
 /// # Safety
 /// No thread may use it meanwhile.
@@ -182,10 +180,8 @@ pub unsafe fn ctx_destroy(call: Call, ctx: ContextHandle) {
     if ctx == ContextHandle::DEFAULT {
         call.refuse("SHMEM_CTX_DEFAULT cannot be destroyed");
     }
-    let context = ctx.find(call);
-    if context.options & NOSTORE == 0 {
-        ctx.complete(job(call), call);
-    }
+    ctx.check(call);
+    ctx.complete(job(call), call);
     CONTEXTS.remove(ctx.0);
 }
 
@@ -204,7 +200,7 @@ pub unsafe fn ctx_get_team(call: Call, ctx: ContextHandle, team: *mut TeamHandle
     if found == TeamHandle::INVALID { -1 } else { 0 }
 }
 
-/// `shmem_ctx_session_start`: there is nothing to batch where every operation is over at once.
+/// `shmem_ctx_session_start`: there is nothing to do, since operations on other nodes go in batches anyway.
 ///
 /// # Safety
 /// `config` may be anything.

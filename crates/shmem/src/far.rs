@@ -154,8 +154,8 @@ impl Far {
     /// Complete the operations of all contexts: they are over, and seen by all PEs. Blocks.
     pub fn complete(&self, call: Call) {
         self.default.complete(call);
-        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        let made: Vec<Arc<FarContext>> = made.iter().filter_map(Weak::upgrade).collect();
+        let made = || self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let made: Vec<Arc<FarContext>> = made().iter().filter_map(Weak::upgrade).collect();
         for context in made {
             context.complete(call);
         }

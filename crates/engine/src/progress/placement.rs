@@ -26,16 +26,23 @@ pub(super) fn show(slot: &Slot) {
     }
 }
 
-/// Where the ranks of the node outnumber the CPUs that this one may use: start on the one whose turn it is, if each takes the next. Does not block.
+/// Where the ranks of the node outnumber the CPUs, and all may use all of them: start on the one whose turn it is, if each takes the next. Does not block.
 pub(crate) fn take_turn(segment: &Segment, me: u32) {
+    let (cpus, ranks) = (cpu::at_start(), segment.ranks_here() as usize);
+    if cpus.len() < segment.cpus() as usize {
+        return; // Somebody has bound it.
+    }
     let before = (0..me).filter(|&rank| !segment.is_elsewhere(rank)).count();
-    if let Some(cpu) = turn(before, segment.ranks_here() as usize, cpu::at_start()) {
+    if let Some(cpu) = turn(before, ranks, cpus)
+        && run_on(&[cpu], cpus)
+        && ranks.is_multiple_of(cpus.len())
+    {
         TURN.store(cpu as u32, Ordering::Relaxed);
-        run_on(&[cpu], cpu::at_start());
     }
 }
 
-/// The CPU whose turn it is for this rank; `u32::MAX`: there is none.
+/// The CPU to which this rank returns; `u32::MAX`: there is none. Where the CPUs would serve different numbers of ranks the kernel changes that now and
+/// then, so that all ranks have the same share in the mean.
 static TURN: AtomicU32 = AtomicU32::new(u32::MAX);
 /// When this process last looked whether it runs there, in nanoseconds of the clock.
 static LOOKED: AtomicU64 = AtomicU64::new(0);
@@ -74,8 +81,11 @@ fn turn(before: usize, ranks: usize, cpus: &[usize]) -> Option<usize> {
 
 /// Have the kernel move the calling thread to one of `cpus`, and leave it free to use all that are `usable`. False: it may not.
 fn run_on(cpus: &[usize], usable: &[usize]) -> bool {
-    // The mask was in force a moment ago.
-    cpu::bind(cpus).is_ok() && cpu::bind(usable).is_ok()
+    if usable.iter().any(|cpu| *cpu >= cpu::MOST) || cpu::bind(cpus).is_err() {
+        return false;
+    }
+    // The mask was in force a moment ago, and that at the start is another one if the machine has changed meanwhile.
+    cpu::bind(usable).or_else(|_| cpu::bind(cpu::at_start())).is_ok()
 }
 
 /// Move to a CPU that no rank shows, if another rank that does not sleep shows the one on which the calling thread runs. Does not block.

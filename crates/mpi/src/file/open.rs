@@ -282,6 +282,7 @@ fn finish(
             pointer: AtomicI64::new(at),
             shared,
             is_atomic: AtomicBool::new(false),
+            has_looked: AtomicBool::new(false),
             written: Mutex::default(),
             has_told: AtomicBool::new(false),
             split: Mutex::default(),

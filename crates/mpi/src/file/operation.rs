@@ -32,6 +32,19 @@ pub(super) fn drive<T: Send>(future: impl Future<Output = T> + Send) -> Result<T
     })?)
 }
 
+impl File {
+    /// May this process make its part of a blocking collective access before the others have come? Programs count on it that a collective read sees
+    /// what another rank has written before its call, and that a collective write changes nothing that another rank is still looking at by itself,
+    /// its end for instance, though the standard promises both after a synchronisation only. All ranks of most programs look, or none.
+    fn may_begin(&self, writes: bool) -> bool {
+        let has_looked = self.has_looked.swap(false, Ordering::Relaxed);
+        match writes {
+            true => !has_looked,
+            false => self.is(mode::RDONLY),
+        }
+    }
+}
+
 /// An access whose arguments have been looked at.
 pub(super) struct FileAccess {
     pub file: Arc<File>,
@@ -57,6 +70,9 @@ impl FileAccess {
     }
 
     fn run_alone(self) -> (Ended, Back) {
+        if !self.writes {
+            self.file.looks();
+        }
         let hints = self.file.hints();
         let view = self.seen.view.before(self.position + self.memory.bytes());
         let access = isthmus_io::independent::Access {
@@ -132,9 +148,7 @@ impl FileAccess {
                 memory: &memory,
                 position,
                 locked: file.locks(),
-                // Programs count on it that a collective read sees what another rank has written before its call, though the standard promises that
-                // after a synchronisation only.
-                may_begin: blocks && (writes || file.is(mode::RDONLY)),
+                may_begin: blocks && file.may_begin(writes),
                 refused,
             };
             let done = match writes {

@@ -12,6 +12,7 @@ use crate::fail;
 impl File {
     /// The end of the file, in etypes of the view: the first that does not begin before it.
     pub(super) fn end_of_file(&self) -> Result<i64> {
+        self.looks();
         let bytes = size(&*self.backend).map_err(|failure| self.failed(failure))?;
         let view = &self.seen().view;
         Ok(view.position_at(bytes).div_ceil(view.etype()) as i64)
@@ -97,6 +98,7 @@ pub fn file_seek_shared(fh: &File, offset: i64, whence: i32) -> Result<()> {
 
 /// `MPI_File_get_position_shared`: the shared pointer.
 pub fn file_get_position_shared(fh: &File) -> Result<i64> {
+    fh.looks();
     fh.shared.load()
 }
 

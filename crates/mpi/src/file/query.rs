@@ -53,6 +53,7 @@ impl File {
 
 /// `MPI_File_get_size`: in bytes.
 pub fn file_get_size(fh: &File) -> Result<i64> {
+    fh.looks();
     let bytes = size(&*fh.backend).map_err(|failure| fh.failed(failure))?;
     Ok(bytes as i64)
 }

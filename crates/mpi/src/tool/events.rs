@@ -133,10 +133,14 @@ fn raise(counter: &Counter, added: u64) {
             sequence,
         });
     }
-    Switch::Events.turn_on();
+    // Each call reads the word of switches.
+    if !Switch::Events.is_on() {
+        Switch::Events.turn_on();
+    }
 }
 
-/// It is time to, if [`Switch::Events`] is on: call back for what has happened so far. What the callbacks make happen is told by the next call. Outside the engine.
+/// It is time to, if [`Switch::Events`] is on: call back for what has happened so far. What the callbacks make happen is told by the next call.
+/// Outside the engine.
 #[cold]
 pub fn tell() {
     let mut events = lock();
