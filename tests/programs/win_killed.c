@@ -215,6 +215,12 @@ int main(int argc, char **argv) {
     victim = (int)seed % size, state = seed * 77u + (unsigned)rank;
     OK(MPI_Barrier(MPI_COMM_WORLD));
     if (strcmp(scenario, "fences") == 0) OK(MPI_Win_fence(0, win));
+    /* The victim may die when all others have come so far. */
+    for (int i = 0; i < size; i++) {
+        if (i == victim) continue;
+        if (rank == victim) OK(MPI_Recv(NULL, 0, MPI_BYTE, i, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        if (rank == i) OK(MPI_Send(NULL, 0, MPI_BYTE, victim, 3, MPI_COMM_WORLD));
+    }
     if (rank == victim && strcmp(scenario, "holder") != 0) {
         signal(SIGALRM, die);
         struct itimerval after = {.it_value.tv_usec = 500 + (long)(seed * 7919u % 12000u)};

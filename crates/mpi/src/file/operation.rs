@@ -65,14 +65,14 @@ type Ended = (Result<u64>, AccessMemory);
 impl FileAccess {
     /// Alone, now. Blocks as long as the device takes.
     pub fn run(self) -> Result<Status> {
+        if !self.writes {
+            self.file.looks();
+        }
         let (ended, back) = self.run_alone();
         back.finish(ended)
     }
 
     fn run_alone(self) -> (Ended, Back) {
-        if !self.writes {
-            self.file.looks();
-        }
         let hints = self.file.hints();
         let view = self.seen.view.before(self.position + self.memory.bytes());
         let access = isthmus_io::independent::Access {
@@ -164,6 +164,9 @@ impl FileAccess {
 
     /// A request: short accesses are complete at once, longer ones are another thread's.
     pub fn launch(self) -> Result<Handle<Request>> {
+        if !self.writes {
+            self.file.looks();
+        }
         let file = Arc::clone(&self.file);
         if self.memory.bytes() < OFFLOADED {
             let (ended, back) = self.run_alone();
