@@ -1,6 +1,7 @@
 // ranks: 1 2 3 5
 /* Files: in one collective call some ranks have bytes in a row, long pieces, short pieces or nothing: some make their part before they talk, others go
- * through aggregators. Also from a file that is opened to be read only, in atomic mode, and with an error of one rank. Hints of ROMIO_HINTS. */
+ * through aggregators. Also from a file that is opened to be read only, in atomic mode, and with an error of one rank. No rank writes early that
+ * has looked at the file by itself. Hints of ROMIO_HINTS. */
 #include "check.h"
 
 enum { ROW = 5000, SHORT = 30, LONG = 6000, PIECES = 40, REGION = PIECES * LONG * 2, NONE = 0, IN_A_ROW, SHORT_PIECES, LONG_PIECES };
@@ -65,6 +66,31 @@ static void rounds(char *data, char *back) {
     OK(MPI_File_close(&reader));
 }
 
+/* Programs append behind the size that each rank asks for, and replace what they have read by themselves: the ranks that come late look at the file as
+ * it was before any rank has written. */
+static void looks(void) {
+    enum { BLOCK = 5000 };
+    static char block[BLOCK], next[BLOCK];
+    OK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &fh));
+    for (int round = 0; round < 4; round++) {
+        MPI_Offset before;
+        if (rank % 2 == round % 2) usleep(20000);
+        OK(MPI_File_get_size(fh, &before));
+        CHECK(before == (MPI_Offset)round * size * BLOCK, "%lld bytes in round %d", (long long)before, round);
+        memset(block, round + 1, BLOCK);
+        OK(MPI_File_write_at_all(fh, before + (MPI_Offset)rank * BLOCK, block, BLOCK, MPI_BYTE, MPI_STATUS_IGNORE));
+    }
+    for (int round = 1; round <= 4; round++) {
+        /* What the neighbour replaces in this round. */
+        if (rank % 2 == round % 2) usleep(20000);
+        OK(MPI_File_read_at(fh, (MPI_Offset)((rank + 1) % size) * BLOCK, next, BLOCK, MPI_BYTE, MPI_STATUS_IGNORE));
+        CHECK(next[0] == round && next[BLOCK - 1] == round, "%d and %d in round %d", next[0], next[BLOCK - 1], round);
+        memset(block, round + 1, BLOCK);
+        OK(MPI_File_write_at_all(fh, (MPI_Offset)rank * BLOCK, block, BLOCK, MPI_BYTE, MPI_STATUS_IGNORE));
+    }
+    OK(MPI_File_close(&fh));
+}
+
 static void hints(void) {
     char value[64];
     int flag;
@@ -102,6 +128,7 @@ int main(int argc, char **argv) {
     OK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDWR | MPI_MODE_CREATE, MPI_INFO_NULL, &fh));
     rounds(data, back);
     OK(MPI_File_close(&fh));
+    looks();
     hints();
     free(data);
     free(back);

@@ -40,6 +40,8 @@ pub enum Warning {
     LauncherGone,
     /// Another MPI is initialized in the same processes.
     TwoMpis,
+    /// The file of `ROMIO_HINTS` cannot be read.
+    NamedHints,
 }
 
 /// Where the job keeps what has been said, and the process that may look there.

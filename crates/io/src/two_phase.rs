@@ -5,8 +5,8 @@
 //! strategy", IPPS 1993; Thakur, Gropp, Lusk, Frontiers 1999). A part is gone through in rounds, one buffer each. Where the ranks' parts of the
 //! file do not interleave, each accesses its own.
 //!
-//! What ranks agree on: everyone's range, the file's size (the greatest that a rank sees: what a rank has written before it called is there), rank 0's hints, and whether anybody has met an error, before and after.
-//! So all go through the same rounds, and return the same class of error. A rank whose part needs nobody else makes it first, and tells how that went
+//! What ranks agree on: everyone's range, the file's size (the greatest that a rank sees: what a rank has written before it called is there), and
+//! whether anybody has met an error, before and after. For what goes through other ranks the hints of rank 0 hold. So all go through the same rounds, and return the same class of error. A rank whose part needs nobody else makes it first, and tells how that went
 //! (`ahead.rs`): where all do so they talk once.
 
 mod agreement;

@@ -1,5 +1,6 @@
 //! Contexts: scopes of completion (OpenSHMEM 1.6, "Communication Management Routines"). On memory that all PEs map an operation is over when
-//! its routine returns, so what a context orders and completes are the stores of its thread.
+//! its routine returns, so what a context orders and completes there are the stores of its thread. What it asks of other nodes is its own
+//! ([`FarContext`], docs/decisions/0220).
 
 use std::ffi::{c_int, c_long};
 use std::sync::Arc;

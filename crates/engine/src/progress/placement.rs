@@ -6,8 +6,8 @@
 //! the others show in their slots, and moves if one that does not sleep shows the same (docs/decisions/0112). The affinity mask is what it was
 //! afterwards: the kernel may move the rank, and threads that the program starts inherit nothing.
 //!
-//! Ranks that outnumber the CPUs begin by turns on each, and return there while no other process wants a CPU. The kernel leaves them where the launcher
-//! forked them, five on one CPU and three on the other, or both ranks of each pair that exchanges on the same, and exchanges two of them now and then.
+//! Ranks that outnumber the CPUs begin by turns on each, and return there while no other process wants a CPU. The kernel places them in any order, so
+//! that ranks which exchange share a CPU while another pair has two, and exchanges two of them now and then.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;

@@ -257,6 +257,36 @@ fn an_error_of_a_part_that_was_made_first_is_one_of_all() {
     });
 }
 
+#[test]
+fn an_error_of_one_part_that_was_made_first_is_one_of_those_that_go_through_others() {
+    let (whole, full) = (file(), Fault::new(file(), Faults::parse("enospc=1").expect("good")));
+    let hints = Hints {
+        cb_buffer: 16,
+        ..Hints::default()
+    };
+    each_rank(3, |exchange| {
+        let is_first = exchange.rank == 0;
+        let view = match is_first {
+            true => View::contiguous(1000, 1),
+            false => view(exchange.rank, 3, 3, 0),
+        };
+        let memory = AccessMemory::owned(vec![1; 90]);
+        let part = RankPart {
+            file: if is_first { &full as &dyn Backend } else { &whole },
+            path: "the file",
+            view: &view,
+            hints: &hints,
+            memory: &memory,
+            position: 0,
+            locked: false,
+            may_begin: true,
+            refused: None,
+        };
+        let error = now(write(&exchange, part)).expect_err("full");
+        assert_eq!(error.code(), Class::NoSpace as i32);
+    });
+}
+
 /// An exchange, and how often its members have gathered words.
 struct Counted {
     exchange: Threads,

@@ -116,10 +116,8 @@ impl File {
         mirrors.load()?;
         let (memory, back) = if seen.datarep.is_plain() {
             // SAFETY: the caller's promise.
-            (
-                unsafe { AccessMemory::of_elements(buffer, count, datatype) },
-                Back::Nothing,
-            )
+            let memory = unsafe { AccessMemory::of_elements(buffer, count, datatype) };
+            (memory, Back::Nothing)
         } else if writes {
             // SAFETY: the caller's promise.
             let bytes = unsafe { seen.datarep.exported(buffer, count, datatype)? };

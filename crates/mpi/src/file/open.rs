@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use isthmus_engine::rma::node_of;
+use isthmus_engine::warning::{self, Warning};
 use isthmus_io::backend::{Backend, whole};
 use isthmus_io::failure::Failure;
 use isthmus_io::fault::{Fault, Plan};
@@ -81,18 +82,37 @@ fn faults() -> Option<Plan> {
     })
 }
 
-/// No file of hints is read further than this.
+/// No file of hints is longer.
 const LONGEST_HINTS: u64 = 64 << 10;
 
-/// Hints of the file that `ROMIO_HINTS` names, as users of ROMIO know it: they come before the program's. A file that cannot be read has none.
+/// Hints of the file that `ROMIO_HINTS` names, as users of ROMIO know it: they come before the program's. A file that cannot be read has none, and one
+/// line says so.
 fn take_named_hints(hints: &mut Hints) {
     let Some(place) = std::env::var_os("ROMIO_HINTS") else {
         return;
     };
+    match read_hints(Path::new(&place)) {
+        Ok(text) => hints.set_all(&text),
+        Err(error) => {
+            let line = format!(
+                "isthmus: ROMIO_HINTS={}: {error}; there are no hints of it",
+                place.display()
+            );
+            warning::warn(Warning::NamedHints, &line);
+        }
+    }
+}
+
+fn read_hints(place: &Path) -> std::io::Result<String> {
     let mut text = String::new();
-    let read = std::fs::File::open(place).and_then(|file| file.take(LONGEST_HINTS).read_to_string(&mut text));
-    if read.is_ok() {
-        hints.set_all(&text);
+    let longest = std::fs::File::open(place)?
+        .take(LONGEST_HINTS + 1)
+        .read_to_string(&mut text)?;
+    match longest as u64 > LONGEST_HINTS {
+        true => Err(std::io::Error::other(format!(
+            "it is longer than {LONGEST_HINTS} bytes"
+        ))),
+        false => Ok(text),
     }
 }
 
