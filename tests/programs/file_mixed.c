@@ -72,6 +72,7 @@ static void looks(void) {
     enum { BLOCK = 5000 };
     static char block[BLOCK], next[BLOCK];
     OK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &fh));
+    OK(MPI_File_set_size(fh, 0));
     for (int round = 0; round < 4; round++) {
         MPI_Offset before;
         if (rank % 2 == round % 2) usleep(20000);
