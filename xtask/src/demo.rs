@@ -52,7 +52,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
         bin.display()
     );
     println!(
-        "an existing program:    {}/mpiexec -n 4 PROGRAM (standard or MPICH ABI, as it is)",
+        "an existing program:    {}/mpiexec -n 4 PROGRAM (ABI of the standard, MPICH or Open MPI, as it is)",
         bin.display()
     );
     println!("what this machine has:  {}/isthmus doctor", bin.display());
