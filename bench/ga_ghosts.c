@@ -26,10 +26,12 @@ static void update(int count)
 /* The array, and its own block with the margins. */
 static double *make_array(const int *dims, const int *blocks, const int *wanted)
 {
-    int ours[MOST], there[MOST], width[MOST] = {1, 1, 1, 1}, ld[MOST], extents[MOST];
+    int ours[MOST], there[MOST], width[MOST] = {1, 1, 1, 1}, ld[MOST], extents[MOST], chunk[MOST];
     double *at;
     memcpy(extents, dims, sizeof extents);
-    array = NGA_Create_ghosts(C_DBL, dimensions, extents, width, "ghosts", NULL);
+    for (int d = 0; d < dimensions; d++)
+        chunk[d] = dims[d] / blocks[d];
+    array = NGA_Create_ghosts(C_DBL, dimensions, extents, width, "ghosts", chunk);
     if (!array)
         give_up("ga_ghosts: no memory");
     GA_Nblock(array, there);

@@ -54,6 +54,8 @@ static inline void begin(int *argc, char ***argv)
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 #ifdef WITH_GA
     GA_Initialize();
+    /* For upstream's Global Arrays (docs/numbers/ga.md, "Beside upstream"), which take buffers from there. */
+    MA_init(C_DBL, 16 << 20, 16 << 20);
 #endif
     pin(rank);
     if (rank == 0)

@@ -1,5 +1,5 @@
 /* killed OPERATION SEED: run by bad_days. All do the same to each other's memory without an end; one dies by SIGKILL in
-   the middle of it. What is read back from one's own part of a peer's memory is right until then. */
+   the middle of it, or nobody by itself if SEED is negative. What is read back from one's own part of a peer's memory is right until then. */
 #define _GNU_SOURCE
 #include <armci.h>
 #include <mpi.h>
@@ -116,12 +116,13 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (argc < 3 || size > MOST)
         give_up("killed OPERATION SEED");
+    int is_killed = atoi(argv[2]) >= 0;
     unsigned seed = (unsigned)atoi(argv[2]);
     ok(ARMCI_Malloc(parts, (armci_size_t)(sizeof mine * (size_t)size)));
     memset(parts[rank], 0, sizeof mine * (size_t)size);
     ok(ARMCI_Create_mutexes(1));
     ARMCI_Barrier();
-    if (rank == (int)(seed % (unsigned)size)) {
+    if (is_killed && rank == (int)(seed % (unsigned)size)) {
         signal(SIGALRM, die);
         struct itimerval after = {.it_value.tv_usec = 500 + (long)(seed * 7919u % 12000u)};
         if (setitimer(ITIMER_REAL, &after, NULL) != 0)

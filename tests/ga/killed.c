@@ -1,4 +1,5 @@
-/* killed WHAT SEED VICTIM [returns]: run by tests/ga.rs. One process dies by SIGKILL in the middle of what all do. With `returns` errors of MPI
+/* killed WHAT SEED VICTIM [returns]: run by tests/ga.rs. One process dies by SIGKILL in the middle of what all do; or, if
+   VICTIM is negative, as many are killed by whoever runs it. With `returns` errors of MPI
    return, so that the others live on: they hear of it by a line from Global Arrays, leave their call, and print "survived". */
 #include <ga.h>
 #include <macdecls.h>
@@ -128,6 +129,7 @@ int main(int argc, char **argv)
     work();
     GA_Sync();
     if (returns) GA_Set_error_handler(leave);
+    int lost = atoi(argv[3]) < 0 ? -atoi(argv[3]) : 1;
     if (me == atoi(argv[3])) {
         struct itimerval moment = {.it_value.tv_usec = 1000 + atoi(argv[2]) * 7919 % 20000};
         signal(SIGALRM, die);
@@ -148,7 +150,7 @@ int main(int argc, char **argv)
     GA_Set_error_handler(NULL);
     /* Nobody leaves before all have heard of it: that one left is no news for others. What nobody else is needed for goes on. */
     long heard = NGA_Read_inc(counter, second, 1);
-    while (heard < size - 1) {
+    while (heard < size - lost) {
         usleep(1000);
         NGA_Get(counter, second, second, &heard, ld);
     }

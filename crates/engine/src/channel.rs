@@ -9,6 +9,7 @@
 pub(crate) mod cells;
 pub(crate) mod channels;
 pub(crate) mod hints;
+pub(crate) mod hurry;
 pub(crate) mod inbound;
 pub(crate) mod network;
 pub(crate) mod orders;

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::kind::ElementKind;
 use crate::patch::Patch;
 use crate::plan::{LaidOut, Plan};
-use crate::{getmem, life};
+use crate::{getmem, life, mirror};
 
 /// Where the elements of an array lie.
 #[derive(Debug)]
@@ -72,7 +72,19 @@ impl Array {
     /// As for [`Array::create`].
     pub fn create_if(plan: Plan, is_possible: bool) -> Result<Self> {
         let laid_out = LaidOut::new(plan)?;
-        let shown = life::allocate(&laid_out.group, laid_out.bytes, is_possible)?;
+        let mut shown = life::allocate(&laid_out.group, laid_out.bytes, is_possible);
+        if laid_out.plan.is_on_nodes()? && !mirror::agree(shown.is_ok())? {
+            let own = shown.ok().and_then(|shown| Some(shown[laid_out.group.me()?].address));
+            if let Some(own) = own {
+                life::free(&laid_out.group, own, laid_out.bytes)?;
+            }
+            shown = Err(isthmus_armci::Error::Memory {
+                bytes: laid_out.bytes,
+                why: "a process of another node has none for its copy".into(),
+            }
+            .into());
+        }
+        let shown = shown?;
         let parts = laid_out.members.iter();
         let parts = parts.map(|member| shown[*member].address.expose_provenance()).collect();
         Ok(Self::of(laid_out, parts, ArrayMemory::Own))

@@ -39,6 +39,8 @@ pub mod life;
 pub mod linear;
 pub mod local;
 pub mod matrix;
+pub mod merge;
+pub mod mirror;
 pub mod onesided;
 pub mod patch;
 pub mod plan;

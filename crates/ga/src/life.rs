@@ -10,7 +10,7 @@ use isthmus_armci::mutex;
 use isthmus_engine::Peer;
 
 use crate::error::{Error, Result};
-use crate::{getmem, handles, systems};
+use crate::{getmem, handles, mirror, systems};
 
 static INITIALIZED: AtomicBool = AtomicBool::new(false);
 static MUTEXES: AtomicI32 = AtomicI32::new(-1);
@@ -39,6 +39,7 @@ pub fn terminate() -> Result<()> {
     handles::forget_all();
     getmem::forget_all();
     systems::forget_all();
+    mirror::forget_all();
     MUTEXES.store(-1, Ordering::Relaxed);
     // Gives back all memory that is left.
     armci::finalize()?;
@@ -60,7 +61,7 @@ pub fn group(number: i32) -> Result<Arc<Group>> {
 }
 
 /// The number that programs know of the group of all, and of that of all processes of the node, whose arrays are *mirrored*: each node has
-/// a whole copy. Both have the same members here.
+/// a whole copy ([`mirror`]). Both are collective over all processes.
 pub const WORLD: i32 = -1;
 /// See [`WORLD`].
 pub const MIRROR: i32 = 0;
@@ -73,7 +74,7 @@ pub fn group_number(number: i32) -> i32 {
 /// The number that programs know of a group.
 pub fn number_told(number: i32, is_mirrored: bool) -> i32 {
     match number {
-        group::WORLD if is_mirrored => MIRROR,
+        _ if is_mirrored => MIRROR,
         group::WORLD => WORLD,
         number => number,
     }
@@ -90,6 +91,28 @@ pub fn default_is_mirror() -> bool {
 /// The number that programs know of the default group.
 pub fn default_group() -> i32 {
     number_told(group::default_number(), default_is_mirror())
+}
+
+/// How many members a group counts: the mirror those processes of the own node among which a copy of its arrays lies.
+///
+/// # Errors
+/// There is no such group.
+pub fn size_of(number: i32) -> Result<usize> {
+    match number {
+        MIRROR => Ok(mirror::members()?.len()),
+        number => Ok(group(number)?.size()),
+    }
+}
+
+/// The place of the calling process among the members that a group [counts](size_of).
+///
+/// # Errors
+/// There is no such group.
+pub fn place_in(number: i32) -> Result<Option<usize>> {
+    match number {
+        MIRROR => Ok(Some(mirror::place()?)),
+        number => Ok(group(number)?.me()),
+    }
 }
 
 /// `GA_Pgroup_set_default`.

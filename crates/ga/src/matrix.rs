@@ -1,6 +1,6 @@
 //! Copies, transposes, and operations on rows, columns and diagonals of matrices; collective.
 
-use isthmus_armci::group::Group;
+use isthmus_armci::group::{self, Group};
 
 use crate::array::Array;
 use crate::element::Element;
@@ -13,14 +13,20 @@ use crate::patch::Patch;
 
 /// `GA_Copy`, `NGA_Copy_patch`: `to` becomes `from`, perhaps transposed (dimensions in the other order). Patches of different extents have
 /// their elements in the same order, that of the transposed one. Collective over the group of `to`; if that of `from` is another, which has
-/// no more members, over that of `from`.
+/// no more members, over that of `from`; where one is mirrored and the other is not, on several nodes, over all.
 ///
 /// # Errors
 /// Patches of different numbers of elements, different types; the caller is not a member of the group.
 pub fn copy(from: ArrayPatch<'_>, to: ArrayPatch<'_>, transpose: bool) -> Result<()> {
     let (source, target) = (from.0.group()?, to.0.group()?);
-    let is_put = from.0.plan.group != to.0.plan.group && source.size() <= target.size();
-    let group = if is_put { source } else { target };
+    // Each node fills its own copy; and of what is distributed each process its part, from its node's copy.
+    let is_between = from.0.plan.is_on_nodes()? != to.0.plan.is_on_nodes()?;
+    let is_put = !is_between && from.0.plan.group != to.0.plan.group && source.size() <= target.size();
+    let group = match is_between {
+        true => group::find(group::WORLD)?,
+        false if is_put => source,
+        false => target,
+    };
     collectively(&group, || {
         from.0.check(from.1)?;
         to.0.check(to.1)?;

@@ -7,8 +7,8 @@ use isthmus_armci::group::{self, Group};
 use crate::distribution::{self, Distribution};
 use crate::error::{Error, Result};
 use crate::kind::ElementKind;
-use crate::life;
 use crate::patch::MOST_DIMENSIONS;
+use crate::{life, mirror};
 
 /// What an array is to be, before it has memory (`GA_Create_handle` and its setters).
 #[derive(Debug, Clone)]
@@ -94,17 +94,12 @@ impl Plan {
         self.is_mirrored = number == life::MIRROR;
     }
 
-    /// Are there whole copies of it on each node? That is there on one node only.
+    /// Is there a copy of it at each of several nodes?
     ///
     /// # Errors
-    /// There are several.
-    pub fn check_mirror(&self) -> Result<()> {
-        match self.is_mirrored && isthmus_armci::life::job()?.far.is_some() {
-            false => Ok(()),
-            true => Err(Error::argument(
-                "mirrored arrays, which each node has a whole copy of, are not there in jobs on several nodes",
-            )),
-        }
+    /// Global Arrays are not initialized.
+    pub fn is_on_nodes(&self) -> Result<bool> {
+        Ok(self.is_mirrored && mirror::are_several()?)
     }
 
     /// Can all its elements be counted, and margins and blocks that are not full besides? If not, there is no memory for them.
@@ -225,12 +220,14 @@ impl LaidOut {
     ///
     /// # Errors
     /// It makes no sense.
-    pub(crate) fn new(plan: Plan) -> Result<Self> {
+    pub(crate) fn new(mut plan: Plan) -> Result<Self> {
         let kind = plan
             .kind
             .ok_or_else(|| Error::argument("the array has no dimensions yet: call GA_Set_data first"))?;
-        plan.check_mirror()?;
         plan.check_size(kind.bytes())?;
+        if plan.is_on_nodes()? {
+            plan.group = mirror::own_node()?;
+        }
         let group = group::find(plan.group)?;
         let members = match &plan.restricted {
             Some(list) => list.clone(),

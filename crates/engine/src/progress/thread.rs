@@ -1,7 +1,8 @@
 //! A thread that makes progress while the program computes, so that ranks on other nodes are served (docs/decisions/0071).
 //!
 //! It waits for the network's descriptor, as [`crate::channel::network`]'s watch does for sleepers, and takes what has come if nobody else
-//! looks at the network. While the program itself looks, the thread sleeps for [`PAUSE`] at a time; while nothing comes it sleeps for good.
+//! looks at the network. While the program itself looks, the thread sleeps for [`PAUSE`] at a time; while nothing comes it sleeps for good. It
+//! [hurries](crate::channel::hurry) where the program has started something long and a CPU is free for it.
 //!
 //! There is one while it is asked for ([`ProgressThread`]), with the lock that several threads need. Where first frames ask for it
 //! ([`super::first_frames`]) that ends as soon as they are answered.
@@ -13,7 +14,7 @@ use std::time::Duration;
 use isthmus_os::epoll::Once;
 use isthmus_os::thread;
 
-use crate::channel::network;
+use crate::channel::{hurry, network};
 use crate::progress::gate::{Entered, allow_threads, enter};
 use crate::tunables;
 
@@ -106,8 +107,11 @@ fn run(once: &Once) {
         let now = network::looks();
         if now != seen {
             seen = now;
-            std::thread::sleep(PAUSE);
-            continue;
+            if !hurry::pause(PAUSE) {
+                continue;
+            }
+            // What the program has looked at until it started that is no sign that it still looks.
+            seen = network::looks();
         }
         {
             let mut inside = enter();

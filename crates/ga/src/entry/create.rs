@@ -10,9 +10,10 @@ use crate::error::{Error, Result};
 use crate::getmem;
 use crate::handles::{self, Reserved};
 use crate::kind::ElementKind;
-use crate::life::{collectively, default_is_mirror, number_told};
+use crate::life::{default_is_mirror, number_told};
 use crate::plan::{Cut, Plan};
 use crate::registered;
+use crate::{merge, mirror};
 
 /// What a program gets when memory cannot be had.
 const NONE: c_int = 0;
@@ -273,15 +274,15 @@ entries! {
         registered::deregister(kind)?;
         0
     }
-    // All processes are on one node, whose copy is the only one.
-    fn isthmus_ga_GA_Merge_mirrored(handle: c_int) {
-        collectively(&*find(handle)?.group()?, || Ok(()))?
-    }
+    fn isthmus_ga_GA_Merge_mirrored(handle: c_int) { merge::mirrored(&*find(handle)?)? }
 }
 
 fn restrict(handle: c_int, list: Vec<i64>) -> Result<()> {
     handles::change_plan(handle, |plan| {
-        let size = crate::life::group(plan.group)?.size() as i64;
+        let size = match plan.is_mirrored {
+            true => mirror::members()?.len(),
+            false => crate::life::group(plan.group)?.size(),
+        } as i64;
         if list.is_empty() || list.iter().any(|process| !(0..size).contains(process)) {
             return Err(Error::argument(format!(
                 "list={list:?} must name processes of 0..{size}"

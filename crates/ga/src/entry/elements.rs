@@ -10,6 +10,7 @@ use crate::elementwise::{self, Binary, Unary, binary, unary};
 use crate::error::{Error, Result};
 use crate::kind::ElementKind;
 use crate::matrix::{self, ByVector, Diagonal};
+use crate::merge;
 use crate::patch::Patch;
 use crate::reduce::{self, Norm};
 use crate::scan::{self, Scan};
@@ -173,8 +174,11 @@ indexed! {
                 q.extents()
             )));
         }
-        // One copy is the sum of all.
-        matrix::copy((&a, &p), (&b, &q), false)?
+        match a.plan.is_on_nodes()? {
+            true => merge::into_distributed((&a, &p), (&b, &q))?,
+            // One copy is the sum of all.
+            false => matrix::copy((&a, &p), (&b, &q), false)?,
+        }
     }
     fn isthmus_ga_NGA_Idot_patch, isthmus_ga_NGA_Idot_patch64(
         a: c_int, ta: c_char, alo: *const Index, ahi: *const Index, b: c_int, tb: c_char, blo: *const Index,

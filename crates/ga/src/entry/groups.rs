@@ -132,11 +132,18 @@ entries! {
         split(number, me / each)?
     }
     fn isthmus_ga_GA_Pgroup_split_irreg(number: c_int, color: c_int) -> c_int { split(number, color.into())? }
-    fn isthmus_ga_GA_Pgroup_nnodes(number: c_int) -> c_int { life::group(number)?.size() as c_int }
-    fn isthmus_ga_GA_Get_pgroup_size(number: c_int) -> c_int { life::group(number)?.size() as c_int }
-    fn isthmus_ga_GA_Pgroup_nodeid(number: c_int) -> c_int { life::group(number)?.me().map_or(-1, |me| me as c_int) }
+    fn isthmus_ga_GA_Pgroup_nnodes(number: c_int) -> c_int { life::size_of(number)? as c_int }
+    fn isthmus_ga_GA_Get_pgroup_size(number: c_int) -> c_int { life::size_of(number)? as c_int }
+    fn isthmus_ga_GA_Pgroup_nodeid(number: c_int) -> c_int { life::place_in(number)?.map_or(-1, |me| me as c_int) }
     fn isthmus_ga_GA_Pgroup_absolute_id(number: c_int, process: c_int) -> c_int {
-        life::group(number)?.absolute(process)? as c_int
+        match number {
+            life::MIRROR => {
+                let members = crate::mirror::members()?;
+                let found = usize::try_from(process).ok().and_then(|at| members.get(at));
+                *found.ok_or_else(|| Error::argument(format!("pid={process}, the node has {} processes", members.len())))? as c_int
+            }
+            number => life::group(number)?.absolute(process)? as c_int,
+        }
     }
     fn isthmus_ga_GA_Pgroup_get_default() -> c_int { life::default_group() }
     fn isthmus_ga_GA_Pgroup_get_world() -> c_int { life::WORLD }

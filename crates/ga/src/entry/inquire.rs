@@ -1,8 +1,8 @@
 //! Properties of arrays, and which process owns which part.
 //!
 //! Restricted arrays, of which only some processes of a group own parts, name processes by their number in the array's group, as in Global
-//! Arrays 5.9; the place among the processes that own parts is internal. The world is group -1 and the mirror group 0, with the same
-//! processes: on one node its copy is the only one. An array is mirrored when it was made for group 0, or while that was the default.
+//! Arrays 5.9; the place among the processes that own parts is internal. The world is group -1 and the mirror group 0, the
+//! processes of the own node, each of which has a copy of its arrays. An array is mirrored when it was made for group 0, or while that was the default.
 
 use std::ffi::{c_char, c_int};
 

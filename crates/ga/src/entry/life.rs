@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int};
 
-use isthmus_armci::{domain, group};
+use isthmus_armci::domain;
 
 use super::{entries, text};
 use crate::error::{Error, Result};
@@ -33,8 +33,8 @@ entries! {
     fn isthmus_ga_GA_Lock(mutex: c_int) { life::lock(mutex)? }
     fn isthmus_ga_GA_Unlock(mutex: c_int) { life::unlock(mutex)? }
     // Within the default group; -1: the caller is not one of its members.
-    fn isthmus_ga_GA_Nodeid() -> c_int { group::default()?.me().map_or(-1, |me| me as c_int) }
-    fn isthmus_ga_GA_Nnodes() -> c_int { group::default()?.size() as c_int }
+    fn isthmus_ga_GA_Nodeid() -> c_int { life::place_in(life::default_group())?.map_or(-1, |me| me as c_int) }
+    fn isthmus_ga_GA_Nnodes() -> c_int { life::size_of(life::default_group())? as c_int }
     fn isthmus_ga_GA_Wtime() -> f64 { isthmus_os::clock::now().as_secs_f64() }
     fn isthmus_ga_GA_Set_debug(flag: c_int) { DEBUG.store(flag, std::sync::atomic::Ordering::Relaxed) }
     fn isthmus_ga_GA_Get_debug() -> c_int { DEBUG.load(std::sync::atomic::Ordering::Relaxed) }

@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 use super::super::suite::Suite;
-use super::{Job, RUN};
+use super::{Job, RUN, SOON, wait};
 use crate::process::{quiet, root, target};
 
 /// A model: the compiler, what programs are linked with, the folder, and the programs.
@@ -50,6 +51,7 @@ const MODELS: [(&str, &[&str], &str, &[&str]); 3] = [
             "groups",
             "margins",
             "inquiry",
+            "mirrored",
             "matrices",
             "nonblocking",
             "sparse",
@@ -89,6 +91,21 @@ const KILLED: [(&str, &[&str]); 12] = [
     ("ga", &["ghosts", "1", "3"]),
     ("ga", &["product", "1", "3"]),
 ];
+
+/// The second node is lost in the middle of these, in which no process dies by itself.
+const NODE_LOST: [(&str, &[&str]); 9] = [
+    ("shmem", &["-1"]),
+    ("armci", &["put", "-1"]),
+    ("armci", &["acc", "-1"]),
+    ("armci", &["gets", "-1"]),
+    ("armci", &["mutex", "-1"]),
+    ("ga", &["put", "1", "-2"]),
+    ("ga", &["acc", "1", "-2"]),
+    ("ga", &["read_inc", "1", "-2"]),
+    ("ga", &["product", "1", "-2"]),
+];
+/// And in the middle of these, whose errors return: the processes of the first node go on.
+const NODE_SURVIVED: [&str; 3] = ["put", "acc", "ghosts"];
 
 /// Once as it is, once by RMA.
 const WITH_AND_WITHOUT_RMA: [(&str, &[&str]); 2] = [("", &[]), (", by RMA", &ALL_BY_RMA)];
@@ -138,6 +155,41 @@ pub fn run(suite: &mut Suite, job: &Job<'_>) {
             },
         );
     }
+    for (folder, arguments) in NODE_LOST {
+        let what = arguments.join(" ");
+        suite.step(
+            &format!("a node that is lost in {folder}/killed {what} ends the job"),
+            || {
+                let mut run = job.mpiexec(2);
+                run.arg(compile_of(job, folder, "killed")?).args(arguments);
+                let child = run.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+                let child = child.spawn().context("cannot start mpiexec")?;
+                lose_node(job)?;
+                job.ends_with(child, 1)
+            },
+        );
+    }
+    suite.step(
+        "processes of Global Arrays whose errors return go on when a node is lost",
+        || {
+            NODE_SURVIVED.iter().try_for_each(|what| {
+                let mut run = job.mpiexec(2);
+                run.arg(compile_of(job, "ga", "killed")?)
+                    .args([*what, "1", "-2", "returns"]);
+                run.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+                let child = run.spawn().context("cannot start mpiexec")?;
+                lose_node(job)?;
+                let output = child.wait_with_output().context("cannot wait for mpiexec")?;
+                let (out, said) = (
+                    String::from_utf8_lossy(&output.stdout),
+                    String::from_utf8_lossy(&output.stderr),
+                );
+                let survived = out.lines().filter(|line| line.starts_with("survived")).count();
+                ensure!(survived == 2, "{what}: {}:\n{out}\n{said}", output.status);
+                job.nodes.emptied()
+            })
+        },
+    );
     for (how, set) in WITH_AND_WITHOUT_RMA {
         suite.step(
             &format!("a process that dies while others get from it, and do not wait, ends the job{how}"),
@@ -151,6 +203,14 @@ pub fn run(suite: &mut Suite, job: &Job<'_>) {
             },
         );
     }
+}
+
+/// In the middle of what all processes do.
+fn lose_node(job: &Job<'_>) -> Result<()> {
+    wait("the processes are not connected", || job.nodes.are_connected())?;
+    std::thread::sleep(Duration::from_millis(300));
+    let daemon = job.last_daemon()?;
+    quiet(Command::new("kill").args(["-9", &daemon.to_string()]), SOON).map(drop)
 }
 
 /// A program of a model's folder.

@@ -5,13 +5,15 @@
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use isthmus_shm::occupancy;
 use isthmus_shm::slot::Cause;
 use isthmus_transfer::{Direction, Span};
 
 use super::moving::{Moving, has_long_puts};
 use super::{ANSWERS, CALLS, Header, exchange, no_such_region, refused, what_of};
+use crate::channel::hurry;
 use crate::engine::Engine;
-use crate::limits::{BATCH, BATCHED_MOST, UNANSWERED_BYTES, UNANSWERED_CALLS};
+use crate::limits::{BATCH, BATCHED_MOST, HURRIED_FROM, UNANSWERED_BYTES, UNANSWERED_CALLS};
 use crate::matching::queues::Pattern;
 use crate::memory::buffer::Buffer;
 use crate::ops::Stage;
@@ -496,6 +498,26 @@ pub fn send_if_idle(peer: Peer) {
 #[cold]
 fn send_to_idle(peer: Peer) {
     let mut inside = enter();
+    let hurries = has_long_under_way(inside.engine(), peer.0) && !occupancy::is_oversubscribed_by(2);
+    send_to_peer(&mut inside, peer);
+    drop(inside);
+    if hurries {
+        hurry::hurry();
+    }
+}
+
+/// Is so much under way to this peer, or asked of it, that it is not over at once?
+fn has_long_under_way(engine: &Engine, peer: u32) -> bool {
+    let calls = engine
+        .unanswered
+        .iter()
+        .filter(|call| call.peer == peer && call.op.is_some());
+    let moving = engine.moving.iter().filter(|moving| moving.peer == peer);
+    let bytes = calls.map(|call| call.bytes).sum::<usize>() as u64 + moving.map(|moving| moving.length).sum::<u64>();
+    bytes >= HURRIED_FROM
+}
+
+fn send_to_peer(inside: &mut Entered, peer: Peer) {
     let engine = inside.engine();
     engine.take_answers();
     let is_under_way = |call: &Unanswered| call.op.is_some() && call.peer == peer.0;
