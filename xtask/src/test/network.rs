@@ -68,6 +68,7 @@ const PROGRAMS: &[&str] = &[
     "file_errors",
     "file_refused",
     "file_random",
+    "file_views",
     "persistent_collectives",
     "reductions",
     "user_operation",
