@@ -69,6 +69,7 @@ const PROGRAMS: &[&str] = &[
     "file_refused",
     "file_random",
     "file_views",
+    "file_stream",
     "persistent_collectives",
     "reductions",
     "user_operation",
