@@ -72,6 +72,11 @@ pub trait Backend: Send + Sync {
     fn is_cached_elsewhere(&self) -> bool {
         false
     }
+
+    /// Has it no places, so that bytes go where the last ones ended? Those who access it take turns.
+    fn is_stream(&self) -> bool {
+        false
+    }
 }
 
 /// The owner of a lock on bytes of a file.

@@ -154,4 +154,8 @@ impl<B: Backend> Backend for Fault<B> {
     fn is_cached_elsewhere(&self) -> bool {
         self.inner.is_cached_elsewhere()
     }
+
+    fn is_stream(&self) -> bool {
+        self.inner.is_stream()
+    }
 }

@@ -1,7 +1,7 @@
 //! The system's own calls.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, IoSlice, IoSliceMut};
+use std::io::{self, IoSlice, IoSliceMut, Seek};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, IntoRawFd};
@@ -79,6 +79,16 @@ impl Posix {
             path: path.to_owned(),
             held: Mutex::default(),
         })
+    }
+
+    /// Has it places? A pipe and a terminal have none.
+    pub fn has_places(&self) -> bool {
+        let none = |error: io::Error| error.raw_os_error() == Some(libc::ESPIPE);
+        !self.file().stream_position().is_err_and(none)
+    }
+
+    pub(crate) fn file(&self) -> &File {
+        &self.file
     }
 
     /// The locks of this process's threads. A thread that changes them tells the system before another thread looks.

@@ -16,6 +16,7 @@ mod refused;
 mod seen;
 mod shared;
 mod split;
+mod stream;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
@@ -97,6 +98,8 @@ pub struct File {
     /// The individual pointer, in etypes.
     pointer: AtomicI64,
     shared: Shared,
+    /// Has it no places, with any member?
+    is_stream: bool,
     is_atomic: AtomicBool,
     /// Has this process looked at the file by itself, since it made the last collective access? Then others may do so, too, and write after that only.
     has_looked: AtomicBool,

@@ -68,6 +68,8 @@ const PROGRAMS: &[&str] = &[
     "file_errors",
     "file_refused",
     "file_random",
+    "file_views",
+    "file_stream",
     "persistent_collectives",
     "reductions",
     "user_operation",

@@ -331,6 +331,10 @@ impl File {
     /// As for [`Self::prepare`].
     unsafe fn access_ordered(&self, call: &'static str, elements: Elements, writes: bool) -> Result<Status> {
         let whence = self.in_order(call, self.ordered_etypes(elements, writes))?;
+        if self.is_stream {
+            // SAFETY: the caller's promise.
+            return unsafe { self.ordered_in_turn(call, whence, elements, writes) };
+        }
         // SAFETY: the caller's promise.
         unsafe { self.access_all(call, whence, elements, writes) }
     }

@@ -15,6 +15,7 @@ use isthmus_io::failure::Failure;
 use isthmus_io::fault::{Fault, Plan};
 use isthmus_io::hints::{Choice, Hints};
 use isthmus_io::posix::{Create, How, Posix};
+use isthmus_io::stream::Stream;
 use isthmus_io::two_phase::{Exchange, agree, told, verdict};
 use isthmus_os::switches::Switch;
 
@@ -125,20 +126,30 @@ fn open(path: &Path, amode: i32, hints: &Hints, create: Create) -> std::io::Resu
         mode: hints.permissions,
     };
     // A write of a window of the file reads the window first; where that cannot be, pieces are written under the lock.
-    let sieves = hints.ds_write == Choice::Enable && !how.read;
+    let is_sequential = amode & mode::SEQUENTIAL != 0;
+    let sieves = hints.ds_write == Choice::Enable && !how.read && !is_sequential;
     let both = sieves.then(|| Posix::open(path, How { read: true, ..how }));
     let file = match both {
         Some(Ok(file)) => file,
         _ => Posix::open(path, how)?,
     };
-    Ok(match faults() {
-        Some(plan) => Arc::new(Fault::new(file, plan)),
-        None => Arc::new(file),
+    let file = match is_sequential {
+        true => Stream::of(file),
+        false => Err(file),
+    };
+    Ok(match (faults(), file) {
+        (Some(plan), Ok(stream)) => Arc::new(Fault::new(stream, plan)),
+        (Some(plan), Err(file)) => Arc::new(Fault::new(file, plan)),
+        (None, Ok(stream)) => Arc::new(stream),
+        (None, Err(file)) => Arc::new(file),
     })
 }
 
-/// What a member says of its part: its error, and what is to be the same or to be known.
+/// What a member says of its part: its error, the place of the shared pointer, the size of the file with [`STREAM`], and which file it is.
 type Said = [u64; 4];
+
+/// With the size of a file: it has no places. No size is so great.
+const STREAM: u64 = 1 << 63;
 
 /// Which file it is on this node, where programs are checked.
 fn identity(place: &Path) -> u64 {
@@ -263,7 +274,14 @@ fn finish(
         true => shared::take().map(Some),
         false => Ok(None),
     };
-    let size = opened.as_ref().map_or(0, |file| file.size().unwrap_or(0));
+    let about = |file: &Arc<dyn Backend>| {
+        if file.is_stream() {
+            STREAM
+        } else {
+            file.size().unwrap_or(0)
+        }
+    };
+    let size = opened.as_ref().map_or(0, about);
     let failure = opened.as_ref().err().map(opening);
     let wrong = told(word.as_ref().err(), failure);
     let offset = word.as_ref().ok().copied().flatten();
@@ -277,7 +295,9 @@ fn finish(
     });
     let said = judged.inspect_err(|_| _ = offset.map(shared::give_back))?;
     let backend = opened.map_err(|error| opening(&error).of(&text))?;
-    let at = if amode & mode::APPEND != 0 {
+    // One is enough: a rank whose file has places takes its turn with the others.
+    let is_stream = said.iter().any(|words| words[2] & STREAM != 0);
+    let at = if amode & mode::APPEND != 0 && !is_stream {
         said[0][2] as i64
     } else {
         0
@@ -301,6 +321,7 @@ fn finish(
             seen: Mutex::new(Arc::new(Seen::bytes())),
             pointer: AtomicI64::new(at),
             shared,
+            is_stream,
             is_atomic: AtomicBool::new(false),
             has_looked: AtomicBool::new(false),
             written: Mutex::default(),

@@ -68,7 +68,19 @@ impl FileAccess {
         if !self.writes {
             self.file.looks();
         }
+        if self.file.is_stream {
+            return self.run_in_turn();
+        }
         let (ended, back) = self.run_alone();
+        back.finish(ended)
+    }
+
+    /// As [`Self::run`], of a file without places.
+    fn run_in_turn(self) -> Result<Status> {
+        let file = Arc::clone(&self.file);
+        let seen = Arc::clone(&self.seen);
+        let (from, to) = (self.position, self.position + self.memory.bytes());
+        let (ended, back) = file.in_turn(&seen.view, from..to, || self.run_alone())?;
         back.finish(ended)
     }
 
@@ -168,6 +180,9 @@ impl FileAccess {
             self.file.looks();
         }
         let file = Arc::clone(&self.file);
+        if file.is_stream {
+            return Pending::ended(self.run_in_turn(), file).launch();
+        }
         if self.memory.bytes() < OFFLOADED {
             let (ended, back) = self.run_alone();
             return Pending::new(Stage::Over(Some((ended, back))), file).launch();
@@ -219,6 +234,15 @@ impl Pending {
         Self {
             stage,
             outcome: None,
+            file,
+        }
+    }
+
+    /// One that is over.
+    pub fn ended(outcome: Result<Status>, file: Arc<File>) -> Self {
+        Self {
+            stage: Stage::Over(None),
+            outcome: Some(outcome),
             file,
         }
     }

@@ -134,6 +134,13 @@ pub fn file_set_view(
             disp => disp,
         };
         let seen = Seen::of(disp, etype.resolve("etype")?, filetype.resolve("filetype")?, datarep)?;
+        if fh.is_stream && !(seen.view.is_empty() || seen.filetype.is_contiguous()) {
+            return Err(fail!(
+                UnsupportedOperation,
+                "filetype has gaps, and {} has no places that could be left out",
+                fh.path
+            ));
+        }
         if !seen.view.is_writable() && !fh.is(mode::RDONLY) {
             return Err(fail!(
                 Io,

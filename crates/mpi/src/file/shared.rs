@@ -1,13 +1,16 @@
 //! The shared file pointer (MPI-5.0 §14.4.4): words in the job's memory if all who have the file open are on one node, else a window of rank 0's.
 //!
-//! There are two words, of which one is the pointer. `MPI_File_set_view` puts it to the start in the exchange that it has anyway: rank 0 clears the
+//! Of two words one is the pointer. `MPI_File_set_view` puts it to the start in the exchange that it has anyway: rank 0 clears the
 //! other word before that, and all ranks use that word afterwards. The last view has put it out of use on all ranks (decision 225).
+//!
+//! A third word is for files without places (`stream.rs`): how many bytes have gone through.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::time::Duration;
 
-use isthmus_engine::rma;
+use isthmus_engine::{rma, wait_until};
 
 use crate::comm::Comm;
 use crate::constants::MODE_NOCHECK;
@@ -18,10 +21,15 @@ use crate::handle::Handle;
 use crate::op::Op;
 use crate::win::{Win, fetch_and_op, win_allocate, win_flush, win_free, win_lock_all, win_unlock_all};
 
+/// Between two looks at a word on another node.
+const AWAY_PAUSE: Duration = Duration::from_micros(100);
 /// Bytes of a word.
 const WORD: u64 = 8;
 /// Bytes that are taken for the words.
-const BYTES: u64 = 2 * WORD;
+const BYTES: u64 = WORDS as u64 * WORD;
+const WORDS: usize = 3;
+/// The word of what has gone through a file without places.
+const PASSED: usize = 2;
 /// `MPI_INT64_T`.
 const INT64: Handle<Datatype> = Handle::from_raw(0x258);
 /// `MPI_SUM`, `MPI_REPLACE`, `MPI_NO_OP`.
@@ -53,8 +61,8 @@ unsafe impl Sync for Words {}
 
 impl Words {
     fn atomic(&self, index: usize) -> &AtomicI64 {
-        debug_assert!(index < 2, "there are two words");
-        // SAFETY: eight bytes of the segment, the first or the second of a line.
+        debug_assert!(index < WORDS, "there are three words");
+        // SAFETY: eight bytes of the segment, among the first of a line.
         unsafe { AtomicI64::from_ptr(self.0.as_ptr().cast::<i64>().add(index)) }
     }
 }
@@ -93,7 +101,7 @@ impl Shared {
         let (memory, win) = win_allocate(bytes, 1, None, comm)?;
         if comm.rank() == 0 {
             // SAFETY: so many bytes, of which nobody has been told that they mean something.
-            unsafe { memory.cast::<[i64; 2]>().write([0; 2]) };
+            unsafe { memory.cast::<[i64; WORDS]>().write([0; WORDS]) };
         }
         win_lock_all(MODE_NOCHECK, win.resolve("win")?)?;
         Ok(Self::of(Place::Away(win)))
@@ -118,9 +126,13 @@ impl Shared {
     }
 
     pub fn load(&self) -> Result<i64> {
+        self.load_at(self.index())
+    }
+
+    fn load_at(&self, index: usize) -> Result<i64> {
         match &self.place {
-            Place::Here { words, .. } => Ok(words.atomic(self.index()).load(Ordering::Acquire)),
-            Place::Away(win) => operate(*win, self.index(), NO_OP, 0),
+            Place::Here { words, .. } => Ok(words.atomic(index).load(Ordering::Acquire)),
+            Place::Away(win) => operate(*win, index, NO_OP, 0),
         }
     }
 
@@ -142,6 +154,35 @@ impl Shared {
             Place::Here { words, .. } => Ok(words.atomic(self.index()).fetch_add(etypes, Ordering::AcqRel)),
             Place::Away(win) => operate(*win, self.index(), SUM, etypes),
         }
+    }
+
+    /// Wait until so many bytes have gone through a file without places. Blocks.
+    pub fn wait_for(&self, bytes: i64) -> Result<()> {
+        match &self.place {
+            Place::Here { words, .. } => {
+                let word = words.atomic(PASSED);
+                // SYNC: stream-turn
+                Ok(wait_until(|_| (word.load(Ordering::Acquire) == bytes).then_some(()))?)
+            }
+            Place::Away(_) => {
+                while self.load_at(PASSED)? != bytes {
+                    std::thread::sleep(AWAY_PAUSE);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// So many bytes have gone through: the next of these members has its turn.
+    pub fn pass(&self, bytes: i64, comm: &Comm) -> Result<()> {
+        // SYNC: stream-turn
+        self.store_at(PASSED, bytes)?;
+        if matches!(self.place, Place::Here { .. }) {
+            for peer in (0..comm.size()).filter_map(|rank| comm.peer(rank)) {
+                rma::wake(peer)?;
+            }
+        }
+        Ok(())
     }
 
     /// Have the other word at the start. Rank 0 calls, before it comes to where all meet.

@@ -55,6 +55,17 @@ impl File {
             SplitAccess::Pointer => Whence::Individual,
             SplitAccess::Order => self.in_order(call, self.ordered_etypes(elements, how.writes))?,
         };
+        if self.is_stream && how.by == SplitAccess::Order {
+            // SAFETY: the caller's promise.
+            let ended = unsafe { self.ordered_in_turn(call, whence, elements, how.writes) };
+            let request = Pending::ended(ended, self.share()?).launch()?;
+            *locked(&self.split) = Some(Split {
+                how,
+                request,
+                buffer: elements.buffer.addr(),
+            });
+            return Ok(());
+        }
         // SAFETY: the caller's promise.
         let part = unsafe { self.part(call, whence, elements, how.writes) };
         // One that is under way stays; the call that must not be fails on all members alike, as all have one under way.
