@@ -156,11 +156,10 @@ fn page_of(text: &str, data: &mut dyn FnMut(&str) -> Result<Data>, pictures: &mu
                     file: name.clone(),
                     svg,
                 });
-                let titles: Vec<&str> = experiments.iter().map(|experiment| short(experiment)).collect();
                 format!(
                     "![Speed-up by {}: {}]({name})\n",
                     experiments[0].rows,
-                    titles.join("; ")
+                    titles(&experiments)
                 )
             }
             _ => means(&experiments),
@@ -185,6 +184,13 @@ fn is_named(experiment: &Experiment, name: &str) -> bool {
 /// `beside a busy loop on 2 ranks, means ...`: up to the comma.
 fn short(experiment: &Experiment) -> &str {
     experiment.title.split(',').next().unwrap_or_default()
+}
+
+/// What a plot of them shows.
+fn titles(experiments: &[&Experiment]) -> String {
+    let mut titles: Vec<&str> = experiments.iter().map(|experiment| short(experiment)).collect();
+    titles.dedup();
+    titles.join("; ")
 }
 
 fn table(experiments: &[&Experiment]) -> String {

@@ -6,7 +6,7 @@ use anyhow::Result;
 use plotters::style::RGBColor;
 
 use super::plot::{self, Line, Scale};
-use super::{Experiment, rows_of, short, show, speed_up_of};
+use super::{Experiment, rows_of, show, speed_up_of, titles};
 
 /// Distinct also for readers who do not see all colours.
 const COLOURS: [RGBColor; 10] = [
@@ -27,9 +27,10 @@ const WIDTH: usize = 460;
 const HEIGHT: usize = 270;
 /// Room for the title.
 const TITLE: usize = 22;
-/// Height of a line of the legend, and names in it.
+/// Height of a line of the legend.
 const LEGEND: usize = 18;
-const IN_A_LINE: usize = 3;
+/// Names of so many characters stand three in a line of it, longer ones two.
+const SHORT_NAME: usize = 18;
 
 /// The picture of these experiments, which have one kind of rows.
 pub fn speed_ups(experiments: &[&Experiment]) -> Result<String> {
@@ -62,20 +63,24 @@ pub fn speed_ups(experiments: &[&Experiment]) -> Result<String> {
         false => |row: u64| row.to_string(),
     };
     let inner = plot::values(&rows, label, Scale::Logarithmic, &lines)?;
-    let titles: Vec<&str> = experiments.iter().map(|experiment| short(experiment)).collect();
-    let height = TITLE + HEIGHT + LEGEND * names.len().div_ceil(IN_A_LINE) + 6;
+    let in_a_line = match names.iter().all(|(name, _)| name.len() <= SHORT_NAME) {
+        true => 3,
+        false => 2,
+    };
+    let height = TITLE + HEIGHT + LEGEND * names.len().div_ceil(in_a_line) + 6;
     let text = "font-family=\"sans-serif\" font-size=\"12\" fill=\"#5A5E66\"";
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\">\n\
          <rect width=\"{WIDTH}\" height=\"{height}\" fill=\"#FFFFFF\"/>\n\
-         <text x=\"10\" y=\"15\" {text}>times as fast as the best peer: {}</text>\n\
+         <text x=\"10\" y=\"15\" {text}>times as fast as the best peer, by {}: {}</text>\n\
          <svg y=\"{TITLE}\" width=\"{WIDTH}\" height=\"{HEIGHT}\">\n{}\n</svg>\n",
-        titles.join("; "),
+        experiments.first().map_or("", |experiment| experiment.rows.as_str()),
+        titles(experiments),
         inner.trim_end()
     );
     for (index, (name, RGBColor(red, green, blue))) in names.iter().enumerate() {
-        let x = 20 + index % IN_A_LINE * 148;
-        let y = TITLE + HEIGHT + index / IN_A_LINE * LEGEND + 4;
+        let x = 20 + index % in_a_line * (444 / in_a_line);
+        let y = TITLE + HEIGHT + index / in_a_line * LEGEND + 4;
         let _ = writeln!(
             svg,
             "<rect x=\"{x}\" y=\"{y}\" width=\"10\" height=\"10\" fill=\"#{red:02X}{green:02X}{blue:02X}\"/>\
