@@ -138,7 +138,10 @@ int main(int argc, char **argv)
             die(0);
         }
         setitimer(ITIMER_REAL, &moment, NULL);
-        for (;;) work();
+        for (;;) {
+            for (int i = 0; i < COUNT; i++) work();
+            GA_Sync();
+        }
     }
     if (!setjmp(left)) {
         /* What nobody else is needed for goes on, and who waits for the dead is told. */

@@ -1,24 +1,12 @@
-//! Messages among the members of a group, and collectives made of them.
+//! What the members of a group do together, and messages among them.
 //!
-//! Barrier: that of [`isthmus_collective`], on shared memory where it can be. All-gather: dissemination (J. Bruck et al., "Efficient Algorithms for All-to-All Communications", 1997). Broadcast and reduction: a
-//! binomial tree. Everything blocks until this process's part is done.
+//! Collective calls are those of the group's [`Team`]. Everything blocks until this process's part is done.
 
-use isthmus_collective::{Team, failure};
+use isthmus_collective::{Operand, Team, failure};
+use isthmus_datatype::error::Result as TeamResult;
 use isthmus_engine::{ContextId, Entered, Mode, OpId, Outcome, Peer, Posting, enter};
 
 use crate::error::{Error, Result, argument};
-
-/// Bytes that a reduction combines at a time, at most, and so the memory that it takes for another member's. A multiple of every element.
-pub(crate) const AT_A_TIME: usize = 1 << 20;
-
-/// Tags of the collectives, in a message space that nothing else uses. Messages of a pair do not overtake one another, so
-/// calls that follow one another need none of their own.
-#[derive(Debug, Clone, Copy)]
-enum Tag {
-    Gather,
-    Broadcast,
-    Reduce,
-}
 
 /// The members of a group as one of them sees them, and their message space.
 #[derive(Debug, Clone, Copy)]
@@ -77,22 +65,6 @@ impl<'a> Link<'a> {
         let outcome = inside.wait_for_operations(|inside| inside.take(op))?;
         self.judge(inside, &outcome, with)?;
         Ok(outcome)
-    }
-
-    /// Wait for messages of a call that all members make. It ends when any of them has failed: others, who have heard of that, leave.
-    fn settle(&self, inside: &mut Entered, ops: &[Option<OpId>], with: [usize; 2]) -> Result<()> {
-        let mut outcomes = Vec::with_capacity(ops.len());
-        let settled = self.team.settle(inside, ops, |at, outcome| {
-            outcomes.push((at, *outcome));
-            Ok(())
-        });
-        for (at, outcome) in &outcomes {
-            self.judge(inside, outcome, with[*at])?;
-        }
-        settled.map_err(|error| match self.first_failed(inside) {
-            Some(failed) => Error::Failed(failed),
-            None => Error::Collective(error.to_string()),
-        })
     }
 
     fn judge(&self, inside: &mut Entered, outcome: &Outcome, with: usize) -> Result<()> {
@@ -163,28 +135,12 @@ impl<'a> Link<'a> {
         settled.map_err(|_| Error::Failed(self.first_failed(&mut inside).unwrap_or(from)))
     }
 
-    /// Send to one member while receiving from another, in a call that all make.
-    fn exchange(&self, tag: Tag, to: usize, data: &[u8], from: usize, buffer: &mut [u8]) -> Result<()> {
-        let mut inside = enter();
-        let receiving = self.start_receiving(&mut inside, Some(from), tag as i32, buffer)?;
-        let sending = self.start_sending(&mut inside, to, tag as i32, data);
-        let ops = [Some(receiving), sending.as_ref().ok().copied().flatten()];
-        let settled = self.settle(&mut inside, &ops, [from, to]);
-        sending.and(settled)
-    }
-
-    /// Give a member its part in a call that all make.
-    fn hand(&self, to: usize, tag: Tag, data: &[u8]) -> Result<()> {
-        let mut inside = enter();
-        let op = self.start_sending(&mut inside, to, tag as i32, data)?;
-        self.settle(&mut inside, &[op], [to; 2])
-    }
-
-    /// Get a member's part in a call that all make.
-    fn get(&self, from: usize, tag: Tag, buffer: &mut [u8]) -> Result<()> {
-        let mut inside = enter();
-        let op = self.start_receiving(&mut inside, Some(from), tag as i32, buffer)?;
-        self.settle(&mut inside, &[Some(op)], [from; 2])
+    /// How a call of the team ended.
+    fn ended(&self, result: TeamResult<()>) -> Result<()> {
+        result.map_err(|error| match self.first_failed(&mut enter()) {
+            Some(failed) => Error::Failed(failed),
+            None => Error::Collective(error.to_string()),
+        })
     }
 
     /// Wait for all members.
@@ -192,103 +148,42 @@ impl<'a> Link<'a> {
     /// # Errors
     /// A member has failed.
     pub fn barrier(&self) -> Result<()> {
-        self.team
-            .barrier()
-            .map_err(|error| Error::Collective(error.to_string()))
+        self.ended(self.team.barrier())
     }
 
-    /// `data` of the member `root` goes to all.
+    /// `data` of the member `root` goes to all. Nothing to send is a barrier: a member that expects something learns it.
     ///
     /// # Errors
-    /// A member has failed.
+    /// A member has failed, or lengths differ.
     pub fn broadcast(&self, data: &mut [u8], root: usize) -> Result<()> {
-        let size = self.size();
-        let relative = (self.me + size - root) % size;
-        let mut mask = 1;
-        while mask < size && relative & mask == 0 {
-            mask <<= 1;
+        match data.is_empty() {
+            true => self.barrier(),
+            false => self.ended(self.team.broadcast(data, root)),
         }
-        if relative != 0 {
-            let parent = (relative - mask + root) % size;
-            self.get(parent, Tag::Broadcast, data)?;
-        }
-        while mask > 1 {
-            mask >>= 1;
-            if relative + mask < size {
-                self.hand((relative + mask + root) % size, Tag::Broadcast, data)?;
-            }
-        }
-        Ok(())
     }
 
     /// What every member has, of the same length, in the order of members.
     ///
     /// # Errors
-    /// A member has failed.
+    /// A member has failed, or lengths differ.
     pub fn all_gather(&self, mine: &[u8]) -> Result<Vec<u8>> {
-        let (size, length) = (self.size(), mine.len());
-        let mut all = vec![0; size * length];
-        all[..length].copy_from_slice(mine);
-        let mut have = 1;
-        while have < size {
-            let count = have.min(size - have);
-            let to = (self.me + size - have) % size;
-            let from = (self.me + have) % size;
-            let (old, new) = all.split_at_mut(have * length);
-            self.exchange(
-                Tag::Gather,
-                to,
-                &old[..count * length],
-                from,
-                &mut new[..count * length],
-            )?;
-            have += count;
-        }
-        // The first is ours, and then those that come after us.
-        all.rotate_right(self.me * length);
+        let mut all = vec![0; self.size() * mine.len()];
+        self.ended(self.team.allgather(mine, &mut all))?;
         Ok(all)
     }
 
-    /// Combine what all members have; all get the same result. `combine(inout, other)` must not depend on the order of
-    /// members.
+    /// Combine what all members have, elements of the operand; all get the same result. As for [`broadcast`](Self::broadcast), no elements
+    /// are a barrier.
     ///
     /// # Errors
-    /// A member has failed.
-    pub fn all_reduce(&self, data: &mut [u8], mut combine: impl FnMut(&mut [u8], &[u8])) -> Result<()> {
-        let mut other = Vec::new();
-        let mut pieces = data.chunks_mut(AT_A_TIME);
-        loop {
-            // The last one is shorter, and may be empty: members whose lengths differ meet in it, where that is an error.
-            let piece = pieces.next().unwrap_or_default();
-            let is_last = piece.len() < AT_A_TIME;
-            self.all_reduce_piece(piece, &mut other, &mut combine)?;
-            if is_last {
-                return Ok(());
-            }
+    /// A member has failed, or lengths differ.
+    pub fn all_reduce(&self, data: &mut [u8], operand: &Operand<'_>) -> Result<()> {
+        let count = data.len() / operand.crossing(1);
+        if count == 0 {
+            return self.barrier();
         }
-    }
-
-    /// `other`: memory for what comes from another member.
-    fn all_reduce_piece(
-        &self,
-        data: &mut [u8],
-        other: &mut Vec<u8>,
-        combine: &mut impl FnMut(&mut [u8], &[u8]),
-    ) -> Result<()> {
-        let size = self.size();
-        let mut mask = 1;
-        while mask < size {
-            if self.me & mask != 0 {
-                self.hand(self.me - mask, Tag::Reduce, data)?;
-                break;
-            }
-            if self.me + mask < size {
-                other.resize(data.len(), 0);
-                self.get(self.me + mask, Tag::Reduce, other)?;
-                combine(data, other);
-            }
-            mask <<= 1;
-        }
-        self.broadcast(data, 0)
+        let at = data.as_mut_ptr();
+        // SAFETY: the bytes are borrowed for the call, and there are so many elements.
+        self.ended(unsafe { self.team.allreduce_at(operand, at, at, count as i64) })
     }
 }

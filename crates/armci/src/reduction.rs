@@ -1,7 +1,12 @@
 //! The `gop` family: combine arrays of all members of a group, and tell all.
 
+use std::sync::{Arc, OnceLock};
+
+use isthmus_collective::{Operand, Value};
+use isthmus_datatype::{Kernel, Predefined, Reduction, Type};
+
 use crate::error::{Result, argument};
-use crate::link::{AT_A_TIME, Link};
+use crate::link::Link;
 
 /// Types of elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,73 +113,94 @@ impl Operator {
     }
 }
 
-macro_rules! integers {
-    ($type:ty, $operator:expr) => {
-        match $operator {
-            Operator::Sum => fold::<$type>(|a, b| a.wrapping_add(b)),
-            Operator::Product => fold::<$type>(|a, b| a.wrapping_mul(b)),
-            Operator::Max => fold::<$type>(|a, b| a.max(b)),
-            Operator::Min => fold::<$type>(|a, b| a.min(b)),
-            Operator::AbsMax => fold::<$type>(|a, b| a.wrapping_abs().max(b.wrapping_abs())),
-            Operator::AbsMin => fold::<$type>(|a, b| a.wrapping_abs().min(b.wrapping_abs())),
-            Operator::BitOr => fold::<$type>(|a, b| a | b),
-            Operator::BitAnd => fold::<$type>(|a, b| a & b),
-            Operator::BitXor => fold::<$type>(|a, b| a ^ b),
-            Operator::Or => fold::<$type>(|a, b| (a != 0 || b != 0).into()),
-            Operator::And => fold::<$type>(|a, b| (a != 0 && b != 0).into()),
+impl ReductionType {
+    fn datatype(self) -> &'static Type {
+        static COMPLEX: OnceLock<[Arc<Type>; 2]> = OnceLock::new();
+        let complex = || COMPLEX.get_or_init(|| ["MPI_C_COMPLEX", "MPI_C_DOUBLE_COMPLEX"].map(Type::of_name));
+        match self {
+            Self::Int => i32::datatype(),
+            Self::Long | Self::LongLong => i64::datatype(),
+            Self::Float => f32::datatype(),
+            Self::Double => f64::datatype(),
+            Self::Complex => &complex()[0],
+            Self::DoubleComplex => &complex()[1],
         }
-    };
+    }
 }
 
-macro_rules! floats {
-    ($type:ty, $operator:expr) => {
-        match $operator {
-            Operator::Sum => fold::<$type>(|a, b| a + b),
-            Operator::Product => fold::<$type>(|a, b| a * b),
-            Operator::Max => fold::<$type>(|a, b| a.max(b)),
-            Operator::Min => fold::<$type>(|a, b| a.min(b)),
-            Operator::AbsMax => fold::<$type>(|a, b| a.abs().max(b.abs())),
-            Operator::AbsMin => fold::<$type>(|a, b| a.abs().min(b.abs())),
-            operator => return Err(argument(format!("{operator:?} is not defined for floating point"))),
+/// Of the operations that MPI does not have: on the absolute values of each pair of elements.
+///
+/// # Safety
+/// As for [`Kernel`].
+unsafe fn absolute<T: Absolute, const LARGEST: bool>(left: *const u8, right: *const u8, output: *mut u8, count: usize) {
+    let (left, right, output) = (left.cast::<T>(), right.cast::<T>(), output.cast::<T>());
+    for index in 0..count {
+        // SAFETY: the caller's promise; no alignment is assumed.
+        unsafe {
+            let left = left.add(index).read_unaligned().absolute();
+            let right = right.add(index).read_unaligned().absolute();
+            let result = if (left > right) == LARGEST { left } else { right };
+            output.add(index).write_unaligned(result);
         }
-    };
+    }
 }
 
-macro_rules! complexes {
-    ($type:ty, $operator:expr) => {
-        match $operator {
-            Operator::Sum => fold::<[$type; 2]>(|a, b| [a[0] + b[0], a[1] + b[1]]),
-            Operator::Product => fold::<[$type; 2]>(|a, b| [a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]]),
-            operator => return Err(argument(format!("{operator:?} is not defined for complex numbers"))),
-        }
-    };
+/// Numbers that have an absolute value.
+trait Absolute: Copy + PartialOrd {
+    /// Of the most negative integer it is that one itself.
+    fn absolute(self) -> Self;
 }
 
-/// Combines the second array into the first, element by element.
-type Fold = Box<dyn FnMut(&mut [u8], &[u8])>;
-
-fn fold<T: Copy + 'static>(combine: fn(T, T) -> T) -> Fold {
-    Box::new(move |inout, other| {
-        let width = size_of::<T>();
-        for (a, b) in inout.chunks_exact_mut(width).zip(other.chunks_exact(width)) {
-            // SAFETY: the chunks are as long as an element, which any bytes are.
-            unsafe {
-                let (pa, pb) = (a.as_mut_ptr().cast::<T>(), b.as_ptr().cast::<T>());
-                pa.write_unaligned(combine(pa.read_unaligned(), pb.read_unaligned()));
+macro_rules! absolutes {
+    ($($type:ty: $method:ident)*) => {$(
+        impl Absolute for $type {
+            fn absolute(self) -> Self {
+                self.$method()
             }
         }
+    )*};
+}
+absolutes! { i32: wrapping_abs  i64: wrapping_abs  f32: abs  f64: abs }
+
+/// The kernel of an absolute maximum or minimum; `None`: it is not defined for the type.
+fn absolute_kernel(kind: ReductionType, largest: bool) -> Option<Kernel> {
+    macro_rules! of {
+        ($type:ty) => {
+            match largest {
+                true => absolute::<$type, true>,
+                false => absolute::<$type, false>,
+            }
+        };
+    }
+    Some(match kind {
+        ReductionType::Int => of!(i32),
+        ReductionType::Long | ReductionType::LongLong => of!(i64),
+        ReductionType::Float => of!(f32),
+        ReductionType::Double => of!(f64),
+        ReductionType::Complex | ReductionType::DoubleComplex => return None,
     })
 }
 
-fn folding(kind: ReductionType, operator: Operator) -> Result<Fold> {
-    Ok(match kind {
-        ReductionType::Int => integers!(i32, operator),
-        ReductionType::Long | ReductionType::LongLong => integers!(i64, operator),
-        ReductionType::Float => floats!(f32, operator),
-        ReductionType::Double => floats!(f64, operator),
-        ReductionType::Complex => complexes!(f32, operator),
-        ReductionType::DoubleComplex => complexes!(f64, operator),
-    })
+/// The loop that combines elements.
+fn kernel(kind: ReductionType, operator: Operator) -> Result<Kernel> {
+    let predefined = |op| match Reduction::predefined(op, kind.datatype()) {
+        Some(Reduction::Kernel(kernel)) => Some(kernel),
+        _ => None,
+    };
+    let found = match operator {
+        Operator::Sum => predefined(Predefined::Sum),
+        Operator::Product => predefined(Predefined::Prod),
+        Operator::Max => predefined(Predefined::Max),
+        Operator::Min => predefined(Predefined::Min),
+        Operator::BitOr => predefined(Predefined::Bor),
+        Operator::BitAnd => predefined(Predefined::Band),
+        Operator::BitXor => predefined(Predefined::Bxor),
+        Operator::Or => predefined(Predefined::Lor),
+        Operator::And => predefined(Predefined::Land),
+        Operator::AbsMax => absolute_kernel(kind, true),
+        Operator::AbsMin => absolute_kernel(kind, false),
+    };
+    found.ok_or_else(|| argument(format!("{operator:?} is not defined for elements of type {kind:?}")))
 }
 
 /// Combine the arrays of all members; all get the same result. Blocks.
@@ -182,15 +208,14 @@ fn folding(kind: ReductionType, operator: Operator) -> Result<Fold> {
 /// # Errors
 /// The operator is not defined for the type, or a member has failed.
 pub fn all_reduce(link: &Link<'_>, data: &mut [u8], kind: ReductionType, operator: Operator) -> Result<()> {
-    let mut combine = folding(kind, operator)?;
+    let kernel = kernel(kind, operator)?;
     if matches!(operator, Operator::AbsMax | Operator::AbsMin) {
         // Also where there is nothing to combine with.
-        for piece in data.chunks_mut(AT_A_TIME) {
-            let own = piece.to_vec();
-            combine(piece, &own);
-        }
+        let at = data.as_mut_ptr();
+        // SAFETY: so many elements are there, and the output is the right operand.
+        unsafe { kernel(at, at, at, data.len() / kind.bytes()) };
     }
-    link.all_reduce(data, combine)
+    link.all_reduce(data, &Operand::new(kind.datatype(), Reduction::Kernel(kernel), true))
 }
 
 /// `sel`: all get the bytes of the member whose first element is the largest, or smallest, of all contributions; of the
@@ -216,7 +241,7 @@ pub fn select(
     mine[..width].copy_from_slice(&data[..width]);
     mine[width] = contribute.into();
     let all = link.all_gather(&mine)?;
-    let mut combine = folding(kind, operator)?;
+    let kernel = kernel(kind, operator)?;
     let mut best: Option<usize> = None;
     let element = |member: usize| &all[member * (width + 1)..][..width];
     for member in (0..link.size()).filter(|member| all[member * (width + 1) + width] != 0) {
@@ -225,7 +250,8 @@ pub fn select(
             continue;
         };
         let mut winner = element(so_far).to_vec();
-        combine(&mut winner, element(member));
+        // SAFETY: each is an element, and the output is the right operand.
+        unsafe { kernel(element(member).as_ptr(), winner.as_ptr(), winner.as_mut_ptr(), 1) };
         if winner != element(so_far) {
             best = Some(member);
         }
@@ -248,7 +274,16 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         let (mut inout, other) = (bytes(a), bytes(b));
-        folding(kind, operator).expect("defined")(&mut inout, &other);
+        let kernel = kernel(kind, operator).expect("defined");
+        // SAFETY: both have as many bytes, and the output is the right operand.
+        unsafe {
+            kernel(
+                other.as_ptr(),
+                inout.as_ptr(),
+                inout.as_mut_ptr(),
+                inout.len() / kind.bytes(),
+            )
+        };
         inout
             .chunks_exact(8)
             .map(|chunk| f64::from_ne_bytes(chunk.try_into().expect("eight")))
@@ -283,7 +318,7 @@ mod tests {
             ),
             [-1.0, 0.0]
         );
-        assert!(folding(ReductionType::Double, Operator::BitOr).is_err());
-        assert!(folding(ReductionType::Complex, Operator::Max).is_err());
+        assert!(kernel(ReductionType::Double, Operator::BitOr).is_err());
+        assert!(kernel(ReductionType::Complex, Operator::Max).is_err());
     }
 }

@@ -1,9 +1,12 @@
-//! Tables of pages in docs/numbers, rendered from what `isthmus bench --json FILE` wrote, which is kept in docs/numbers/data.
+//! Tables and plots of pages in docs/numbers, rendered from what `isthmus bench --json FILE` wrote, which is kept in docs/numbers/data.
 //!
 //! A page has, where a table belongs, `<!-- table neighbours-2.json neighbours-*-2 ... -->`, the table, and `<!-- end of table -->`: a row for each
 //! cell, a column for each library, in the experiment's unit, medians of launches. `<!-- means FILE EXPERIMENT ... -->` has a row for each
-//! experiment: its mean speed-up and how many of its cells are under 1.
+//! experiment: its mean speed-up and how many of its cells are under 1. `<!-- matrix FILE EXPERIMENT -->` has a row for each operation and a column
+//! for each size: *ours / the other, how many times faster we are*. `<!-- plot FILE EXPERIMENT ... -->` is a picture of the speed-ups of these
+//! experiments by size, in docs/numbers/plots, a line for each operation.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -17,9 +20,18 @@ use super::Document;
 #[allow(dead_code, reason = "isthmus shows more than tables need")]
 mod show;
 
+mod picture;
+/// Plots, too.
+#[path = "../../../crates/cli/src/bench/plot.rs"]
+#[allow(dead_code, reason = "the pages of isthmus bench have more kinds of plots")]
+mod plot;
+
 const PAGES: &str = "docs/numbers/";
 const DATA: &str = "docs/numbers/data";
+const PLOTS: &str = "plots";
 const END: &str = "<!-- end of table -->";
+/// Characters of a line of a table, at most: a longer table is cut into several.
+const WIDEST: usize = 158;
 
 /// The tables of a file, in its order.
 type Data = Vec<Experiment>;
@@ -59,8 +71,9 @@ struct Value {
 pub fn check(root: &Path, documents: &[Document], write: bool) -> Result<Vec<String>> {
     let mut wrong = Vec::new();
     let pages = documents.iter().filter(|document| document.path.starts_with(PAGES));
+    let mut pictures = Vec::new();
     for page in pages {
-        let rendered = page_of(&page.text, &mut |file| read(&root.join(DATA).join(file)))
+        let rendered = page_of(&page.text, &mut |file| read(&root.join(DATA).join(file)), &mut pictures)
             .with_context(|| format!("tables of {}", page.path))?;
         if rendered == page.text {
             continue;
@@ -74,7 +87,31 @@ pub fn check(root: &Path, documents: &[Document], write: bool) -> Result<Vec<Str
             )),
         }
     }
+    for picture in pictures {
+        let path = root.join(PAGES).join(&picture.file);
+        if std::fs::read_to_string(&path).is_ok_and(|there| there == picture.svg) {
+            continue;
+        }
+        match write {
+            true => {
+                let folder = root.join(PAGES).join(PLOTS);
+                std::fs::create_dir_all(folder).context("cannot make the folder of plots")?;
+                std::fs::write(&path, picture.svg).with_context(|| format!("cannot write {}", path.display()))?;
+            }
+            false => wrong.push(format!(
+                "{PAGES}{}: the plot is not what its data in {DATA} say: cargo xtask check-docs --write",
+                picture.file
+            )),
+        }
+    }
     Ok(wrong)
+}
+
+/// A plot.
+struct Picture {
+    /// Its name below the folder of pages.
+    file: String,
+    svg: String,
 }
 
 fn read(file: &Path) -> Result<Data> {
@@ -85,7 +122,7 @@ fn read(file: &Path) -> Result<Data> {
 }
 
 /// The page with its tables made anew.
-fn page_of(text: &str, data: &mut dyn FnMut(&str) -> Result<Data>) -> Result<String> {
+fn page_of(text: &str, data: &mut dyn FnMut(&str) -> Result<Data>, pictures: &mut Vec<Picture>) -> Result<String> {
     let mut page = String::new();
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
@@ -96,8 +133,10 @@ fn page_of(text: &str, data: &mut dyn FnMut(&str) -> Result<Data>) -> Result<Str
         };
         let words: Vec<&str> = words.split_whitespace().collect();
         let (kind, file, names) = match words[..] {
-            [kind @ ("table" | "means"), file, ref names @ ..] if !names.is_empty() => (kind, file, names),
-            ["table" | "means", ..] => bail!("{line}: a file and experiments are to be named"),
+            [kind @ ("table" | "means" | "matrix" | "plot"), file, ref names @ ..] if !names.is_empty() => {
+                (kind, file, names)
+            }
+            ["table" | "means" | "matrix" | "plot", ..] => bail!("{line}: a file and experiments are to be named"),
             _ => continue,
         };
         let known = data(file)?;
@@ -109,6 +148,20 @@ fn page_of(text: &str, data: &mut dyn FnMut(&str) -> Result<Data>) -> Result<Str
         }
         page += &match kind {
             "table" => table(&experiments),
+            "matrix" => experiments.iter().map(|experiment| matrix(experiment)).collect(),
+            "plot" => {
+                let name = format!("{PLOTS}/{}-{}.svg", file.trim_end_matches(".json"), experiments[0].name);
+                let svg = picture::speed_ups(&experiments)?;
+                pictures.push(Picture {
+                    file: name.clone(),
+                    svg,
+                });
+                format!(
+                    "![Speed-up by {}: {}]({name})\n",
+                    experiments[0].rows,
+                    titles(&experiments)
+                )
+            }
             _ => means(&experiments),
         };
         if !lines.any(|line| line == END) {
@@ -131,6 +184,13 @@ fn is_named(experiment: &Experiment, name: &str) -> bool {
 /// `beside a busy loop on 2 ranks, means ...`: up to the comma.
 fn short(experiment: &Experiment) -> &str {
     experiment.title.split(',').next().unwrap_or_default()
+}
+
+/// What a plot of them shows.
+fn titles(experiments: &[&Experiment]) -> String {
+    let mut titles: Vec<&str> = experiments.iter().map(|experiment| short(experiment)).collect();
+    titles.dedup();
+    titles.join("; ")
 }
 
 fn table(experiments: &[&Experiment]) -> String {
@@ -172,6 +232,83 @@ fn table(experiments: &[&Experiment]) -> String {
     text
 }
 
+/// The value of a library, the first or the second, at a cell.
+fn value_of(experiment: &Experiment, library: usize, group: usize, at: u64) -> Option<f64> {
+    let values = &experiment.libraries.get(library)?.values;
+    median(
+        &values
+            .iter()
+            .find(|value| value.group == group && value.at == at)?
+            .launches,
+    )
+}
+
+/// By which factor ours is better at a cell.
+fn speed_up_of(experiment: &Experiment, group: usize, at: u64) -> Option<f64> {
+    let cell = Value {
+        group,
+        at,
+        launches: Vec::new(),
+    };
+    let label = label(experiment, &cell);
+    let found = experiment.speed_ups.iter().find(|(known, _)| *known == label);
+    found.map(|(_, factor)| *factor)
+}
+
+/// All rows of an experiment.
+fn rows_of(experiment: &Experiment) -> Vec<u64> {
+    let values = experiment.libraries.iter().flat_map(|library| &library.values);
+    let rows: BTreeSet<u64> = values.map(|value| value.at).collect();
+    rows.into_iter().collect()
+}
+
+fn matrix(experiment: &Experiment) -> String {
+    let groups = 0..experiment.groups.len();
+    let mut columns: Vec<Vec<String>> = Vec::new();
+    for at in rows_of(experiment) {
+        let mut column = vec![row_label(experiment, at)];
+        column.extend(groups.clone().map(|group| {
+            let both = value_of(experiment, 0, group, at).zip(value_of(experiment, 1, group, at));
+            let (Some((ours, other)), speed_up) = (both, speed_up_of(experiment, group, at)) else {
+                return String::new();
+            };
+            let speed_up = speed_up.map_or_else(String::new, |factor| format!(", {factor:.2}"));
+            format!("{} / {}{speed_up}", show::significant(ours), show::significant(other))
+        }));
+        columns.push(column);
+    }
+    let mut first = vec![experiment.unit.clone()];
+    first.extend(experiment.groups.iter().cloned());
+    let width = |column: &[String]| column.iter().map(|cell| cell.len() + 3).max().unwrap_or(0);
+    let room = WIDEST - width(&first);
+    let mut tables: Vec<&[Vec<String>]> = Vec::new();
+    let (mut begin, mut taken) = (0, 0);
+    // Tables of about one width.
+    let total: usize = columns.iter().map(|column| width(column)).sum();
+    let share = total / total.div_ceil(room).max(1) + columns.iter().map(|column| width(column)).max().unwrap_or(0) / 2;
+    for (index, column) in columns.iter().enumerate() {
+        if taken + width(column) > room.min(share) && index > begin {
+            tables.push(&columns[begin..index]);
+            (begin, taken) = (index, 0);
+        }
+        taken += width(column);
+    }
+    tables.push(&columns[begin..]);
+    let mut texts = Vec::new();
+    for table in tables {
+        let mut text = String::new();
+        for line in 0..first.len() {
+            let cells: Vec<&str> = table.iter().map(|column| column[line].as_str()).collect();
+            let _ = writeln!(text, "| {} | {} |", first[line], cells.join(" | "));
+            if line == 0 {
+                let _ = writeln!(text, "|---|{}", "---|".repeat(table.len()));
+            }
+        }
+        texts.push(text);
+    }
+    texts.join("\n")
+}
+
 fn means(experiments: &[&Experiment]) -> String {
     let mut text = String::from("| | mean speed-up | least | cells under 1 |\n|---|---|---|---|\n");
     for experiment in experiments {
@@ -191,10 +328,7 @@ fn means(experiments: &[&Experiment]) -> String {
 
 /// As `speed_ups` names the cell: `pingpong, 64K`; without the operation where there is one only.
 fn label(experiment: &Experiment, cell: &Value) -> String {
-    let size = match experiment.rows.as_str() {
-        "bytes" => show::bytes(cell.at),
-        _ => cell.at.to_string(),
-    };
+    let size = row_label(experiment, cell.at);
     match experiment
         .groups
         .get(cell.group)
@@ -202,6 +336,14 @@ fn label(experiment: &Experiment, cell: &Value) -> String {
     {
         Some(group) => format!("{group}, {size}"),
         None => size,
+    }
+}
+
+/// A size, or a number of ranks and the like.
+fn row_label(experiment: &Experiment, at: u64) -> String {
+    match experiment.rows.as_str() {
+        "bytes" => show::bytes(at),
+        _ => at.to_string(),
     }
 }
 
@@ -227,10 +369,17 @@ mod tests {
         "speed_ups": [["pingpong, 64K", 2.0]]}]}"#;
 
     fn rendered(page: &str) -> Result<String> {
-        page_of(page, &mut |_| {
+        with_pictures(page).map(|(page, _)| page)
+    }
+
+    fn with_pictures(page: &str) -> Result<(String, Vec<Picture>)> {
+        let mut data = |_: &str| {
             let record: Record = serde_json::from_str(DATA)?;
             Ok(record.experiments)
-        })
+        };
+        let mut pictures = Vec::new();
+        let page = page_of(page, &mut data, &mut pictures)?;
+        Ok((page, pictures))
     }
 
     #[test]
@@ -253,6 +402,42 @@ mod tests {
     fn means_count_cells_that_are_behind() -> Result<()> {
         let page = rendered("<!-- means x.json a -->\n<!-- end of table -->\n")?;
         assert!(page.contains("| beside nobody | 2.00 | 2.00 | 0 of 1 |"), "{page}");
+        Ok(())
+    }
+
+    #[test]
+    fn a_matrix_has_a_column_for_each_size_and_no_line_is_too_long() -> Result<()> {
+        let page = rendered("<!-- matrix x.json a -->\n<!-- end of table -->\n")?;
+        assert!(
+            page.contains("| us | 8 | 64K |\n|---|---|---|\n| pingpong |  | 2.00 / 4.00, 2.00 |\n"),
+            "{page}"
+        );
+        let values = |ours: u32| {
+            let values = (0..30).map(|at| format!(r#"{{"group": 0, "at": {}, "launches": [{ours}]}}"#, 1_u64 << at));
+            values.collect::<Vec<_>>().join(", ")
+        };
+        let long = format!(
+            r#"{{"name": "a", "title": "a", "unit": "us", "groups": ["put"], "rows": "bytes", "speed_ups": [],
+                "libraries": [{{"library": "isthmus", "values": [{}]}}, {{"library": "mpich", "values": [{}]}}]}}"#,
+            values(1),
+            values(2)
+        );
+        let matrix = matrix(&serde_json::from_str(&long)?);
+        assert!(matrix.lines().all(|line| line.len() <= WIDEST), "{matrix}");
+        assert_eq!(matrix.matches("1.00 / 2.00").count(), 30);
+        Ok(())
+    }
+
+    #[test]
+    fn a_plot_is_a_file_and_the_same_each_time() -> Result<()> {
+        let (page, pictures) = with_pictures("<!-- plot x.json a -->\n<!-- end of table -->\n")?;
+        assert!(
+            page.contains("![Speed-up by bytes: beside nobody](plots/x-a.svg)"),
+            "{page}"
+        );
+        assert_eq!(pictures.len(), 1);
+        assert!(pictures[0].svg.starts_with("<svg") && pictures[0].svg.contains(">pingpong<"));
+        assert_eq!(with_pictures(&page)?.1[0].svg, pictures[0].svg);
         Ok(())
     }
 

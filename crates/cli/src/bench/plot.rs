@@ -365,7 +365,10 @@ fn dashed(chart: &mut Chart, points: &[(f64, f64)], style: ShapeStyle) -> Drawn 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::show;
+
+    fn label(row: u64) -> String {
+        format!("{row} B")
+    }
 
     const RED: RGBColor = RGBColor(255, 0, 0);
 
@@ -379,12 +382,12 @@ mod tests {
             disturbed: vec![8],
             ..Line::plain(rows.iter().map(|row| (*row, *row as f64)).collect(), RED)
         };
-        let svg = values(&rows, show::bytes, Scale::Logarithmic, &[line(false), line(true)])?;
+        let svg = values(&rows, label, Scale::Logarithmic, &[line(false), line(true)])?;
         assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
-        for part in ["1K", "1M", "#FF0000"] {
+        for part in ["1024 B", "1048576 B", "#FF0000"] {
             assert!(svg.contains(part), "no {part} in {svg}");
         }
-        let strip = speed_ups(&rows, show::bytes, &[(8, 2.0), (1024, 0.5)], 0.9)?;
+        let strip = speed_ups(&rows, label, &[(8, 2.0), (1024, 0.5)], 0.9)?;
         assert!(strip.contains("2x"), "{strip}");
         Ok(())
     }

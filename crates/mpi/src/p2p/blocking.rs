@@ -25,23 +25,17 @@ pub unsafe fn send(
     tag: i32,
     comm: &'static Comm,
 ) -> Result<()> {
+    let outgoing = Outgoing::check(Mode::Standard, buf, count, datatype, dest, tag, comm)?;
     // SAFETY: the caller's promise.
-    unsafe { send_by(Mode::Standard, buf, count, datatype, dest, tag, comm) }
+    unsafe { deliver(outgoing, datatype) }
 }
 
+/// Send, as programs are checked or not.
+///
 /// # Safety
 /// As for [`send`].
 #[inline(always)]
-unsafe fn send_by(
-    mode: Mode,
-    buf: *const c_void,
-    count: i64,
-    datatype: &'static Datatype,
-    dest: i32,
-    tag: i32,
-    comm: &'static Comm,
-) -> Result<()> {
-    let outgoing = Outgoing::check(mode, buf, count, datatype, dest, tag, comm)?;
+unsafe fn deliver(outgoing: Outgoing<'_>, datatype: &Datatype) -> Result<()> {
     if Switch::Check.is_on() {
         // SAFETY: the caller's promise.
         return unsafe { deliver_checked(outgoing, datatype) };
@@ -99,8 +93,9 @@ pub unsafe fn ssend(
     tag: i32,
     comm: &'static Comm,
 ) -> Result<()> {
+    let outgoing = Outgoing::check(Mode::Synchronous, buf, count, datatype, dest, tag, comm)?;
     // SAFETY: the caller's promise.
-    unsafe { send_by(Mode::Synchronous, buf, count, datatype, dest, tag, comm) }
+    unsafe { deliver(outgoing, datatype) }
 }
 
 /// `MPI_Rsend` (MPI-5.0 §3.4): the receive has been posted already, says the user. Nothing depends on it.
