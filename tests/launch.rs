@@ -242,6 +242,18 @@ fn exit_code_of_a_rank() -> Result<()> {
     Ok(())
 }
 
+/// Some supervisors ignore SIGCHLD, and what they start inherits that: the kernel would discard the ranks' ends.
+#[test]
+fn ends_of_ranks_are_seen_where_sigchld_was_ignored() -> Result<()> {
+    let ignoring = |words: &str| {
+        let run = Run::program("env").arg("--ignore-signal=CHLD").arg(command("mpiexec"));
+        run.words(words).limit(Duration::from_secs(20)).finish()
+    };
+    assert_eq!(ignoring("-n 3 true")?.code, Some(0));
+    assert_eq!(ignoring("-n 2 false")?.code, Some(1));
+    Ok(())
+}
+
 #[test]
 fn exit_without_finalize_is_a_failure() -> Result<()> {
     let run = act("3", "2 exit=0")?;

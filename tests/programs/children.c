@@ -69,6 +69,11 @@ int main(int argc, char **argv) {
     CHECK(posix_spawn(&child, argv[0], NULL, NULL, arguments, environ) == 0, "posix_spawn");
     exchange(6);
     await(child, 33);
+
+    /* What Open MPI's mpirun says to processes that it starts below a rank: these are a job of two, not two jobs of one. */
+    char command[4200];
+    snprintf(command, sizeof command, "PMIX_NAMESPACE=prterun-1 OMPI_COMM_WORLD_SIZE=2 '%s' child 2>&1 | grep -q OMPI_COMM_WORLD_SIZE", argv[0]);
+    CHECK(system(command) == 0, "a child of another launcher was not refused");
     for (int round = 7; round < 30; round++) exchange(round);
     end();
     await(lasting, 0);

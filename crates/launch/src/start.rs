@@ -128,7 +128,7 @@ impl<'a> Starter<'a> {
             // What programs and scripts read before they call MPI, with the names that MPICH's, Intel's and Open MPI's launchers have.
             .envs(told(rank, self.size, &self.here));
         // Of a launcher around us: its ranks are others.
-        for name in ["PMI_FD", "PMI_PORT", "PMI_ID"] {
+        for name in ["PMI_FD", "PMI_PORT", "PMI_ID", "PMIX_NAMESPACE"] {
             process.env_remove(name);
         }
         if let Some(address) = self.address {

@@ -59,17 +59,21 @@ pub fn own_file() -> Option<std::path::PathBuf> {
     std::fs::canonicalize(std::ffi::OsStr::from_bytes(name.to_bytes())).ok()
 }
 
+/// Whether the descriptor `number` is open, and a socket.
+pub fn is_socket(number: i32) -> bool {
+    // SAFETY: an all-zero stat is a valid out parameter; any number may be asked about.
+    unsafe {
+        let mut about: libc::stat = std::mem::zeroed();
+        libc::fstat(number, &raw mut about) == 0 && about.st_mode & libc::S_IFMT == libc::S_IFSOCK
+    }
+}
+
 /// A descriptor that was handed to this process by number, as launchers do in its environment. `None` if it is no socket: then the
 /// number is somebody else's. From now on it is closed where programs are started.
 pub fn inherited_socket(number: i32) -> Option<std::os::fd::OwnedFd> {
     use std::os::fd::FromRawFd;
-    // SAFETY: an all-zero stat is a valid out parameter; any number may be asked about.
-    let is_socket = unsafe {
-        let mut about: libc::stat = std::mem::zeroed();
-        libc::fstat(number, &raw mut about) == 0 && about.st_mode & libc::S_IFMT == libc::S_IFSOCK
-    };
     // SAFETY: fcntl with integer arguments on an open descriptor.
-    if !is_socket || unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) } == -1 {
+    if !is_socket(number) || unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) } == -1 {
         return None;
     }
     // SAFETY: it is open, and whoever handed it over did so for the caller.

@@ -76,8 +76,12 @@ pub struct Arrived {
 
 impl Signals {
     /// Block `wanted` in the calling thread, and read them from now on. Those that are ignored (as `nohup` does with
-    /// SIGHUP) stay ignored.
+    /// SIGHUP) stay ignored, except SIGCHLD: where that is, the kernel discards the children's ends, and tells of none.
     pub fn take_over(wanted: &[i32]) -> Result<Self> {
+        if wanted.contains(&libc::SIGCHLD) && is_ignored(libc::SIGCHLD) {
+            // SAFETY: the default disposition runs no code of ours.
+            unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+        }
         // SAFETY: an all-zero sigset_t is valid to initialise.
         let mut set: libc::sigset_t = unsafe { zeroed() };
         // SAFETY: the set is ours.

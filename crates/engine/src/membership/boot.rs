@@ -46,7 +46,10 @@ pub fn boot() -> Result<()> {
     let admission = match invitation()? {
         Some(invitation) => match ask(&invitation)? {
             Some(admission) => admission,
-            None => alone()?,
+            None => {
+                refuse_launchers_below()?;
+                alone()?
+            }
         },
         None => alone()?,
     };
@@ -74,22 +77,25 @@ struct Admission {
 }
 
 fn invitation() -> Result<Option<Invitation>> {
-    let Ok(job) = std::env::var("ISTHMUS_JOB") else {
-        let Some(invited) = by_pmi() else {
-            refuse_other_launchers()?;
-            return Ok(None);
-        };
-        let assignment = pmi::join(&invited)?;
-        return Ok(assignment.map(|(assignment, session)| {
-            *SESSION.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = session;
-            Invitation {
-                nonce: assignment.nonce,
-                node: 0,
-                rank: assignment.rank,
-                appnum: assignment.appnum as i32,
-                by_other: true,
-            }
+    // Our mpiexec takes PMI_FD away from its ranks: where both are, a launcher below one of them has started us.
+    let by_pmi = by_pmi();
+    if let Some(invited) = &by_pmi
+        && let Some((assignment, session)) = pmi::join(invited)?
+    {
+        *SESSION.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = session;
+        return Ok(Some(Invitation {
+            nonce: assignment.nonce,
+            node: 0,
+            rank: assignment.rank,
+            appnum: assignment.appnum as i32,
+            by_other: true,
         }));
+    }
+    let Ok(job) = std::env::var("ISTHMUS_JOB") else {
+        if by_pmi.is_none() {
+            refuse_other_launchers()?;
+        }
+        return Ok(None);
     };
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u32>().ok());
     let nonce = Nonce::parse(&job).ok_or_else(|| Error::Boot("ISTHMUS_JOB is not a job's nonce".into()))?;
@@ -112,10 +118,13 @@ pub fn expected_size() -> Option<u32> {
     if let Some(world) = world() {
         return Some(world.size);
     }
-    if std::env::var_os("ISTHMUS_JOB").is_none() {
-        if let Some(invited) = by_pmi() {
-            return Some(invited.size);
-        }
+    let is_alone = std::env::var_os("ISTHMUS_JOB").is_none();
+    if let Some(invited) = by_pmi()
+        && (is_alone || invited.is_connected())
+    {
+        return Some(invited.size);
+    }
+    if is_alone {
         return refuse_other_launchers().is_ok().then_some(1);
     }
     std::env::var("ISTHMUS_SIZE").ok()?.parse().ok()
@@ -123,20 +132,32 @@ pub fn expected_size() -> Option<u32> {
 
 /// Running silently as many jobs of one rank each is what users suffer from elsewhere.
 fn refuse_other_launchers() -> Result<()> {
-    for name in ["PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"] {
-        if let Ok(size) = std::env::var(name)
-            && size.parse::<u32>().is_ok_and(|size| size > 1)
-        {
-            let cure = match name {
-                "SLURM_STEP_NUM_TASKS" => "say srun --mpi=pmi2, or use Isthmus's own mpiexec",
-                _ => "use Isthmus's own mpiexec, or a launcher that speaks PMI-1 (PMI_FD)",
-            };
-            return Err(Error::Boot(format!(
-                "another launcher started {size} processes ({name}) and does not tell how to join them: {cure}"
-            )));
-        }
+    ["PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"]
+        .into_iter()
+        .try_for_each(refuse_if_several)
+}
+
+/// The same below a rank of ours, where these variables are its own. Our mpiexec takes PMIX_NAMESPACE away from its ranks.
+fn refuse_launchers_below() -> Result<()> {
+    match std::env::var("PMIX_NAMESPACE") {
+        Ok(name) if name.starts_with("slurm.") => refuse_if_several("SLURM_STEP_NUM_TASKS"),
+        Ok(_) => refuse_if_several("OMPI_COMM_WORLD_SIZE"),
+        Err(_) => Ok(()),
     }
-    Ok(())
+}
+
+fn refuse_if_several(name: &str) -> Result<()> {
+    let said = std::env::var(name).ok().and_then(|size| size.parse::<u32>().ok());
+    let Some(size) = said.filter(|size| *size > 1) else {
+        return Ok(());
+    };
+    let cure = match name {
+        "SLURM_STEP_NUM_TASKS" => "say srun --mpi=pmi2, or use Isthmus's own mpiexec",
+        _ => "use Isthmus's own mpiexec, or a launcher that speaks PMI-1 (PMI_FD)",
+    };
+    Err(Error::Boot(format!(
+        "another launcher started {size} processes ({name}) and does not tell how to join them: {cure}"
+    )))
 }
 
 /// Ask the launcher to be admitted. `None`: somebody else has it, typically a parent whose environment we inherited.

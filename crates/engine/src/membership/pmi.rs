@@ -32,6 +32,13 @@ pub struct Invited {
     pub size: u32,
 }
 
+impl Invited {
+    /// Whether the connection is open here: an environment that was inherited names one that is not.
+    pub fn is_connected(&self) -> bool {
+        process::is_socket(self.descriptor)
+    }
+}
+
 /// The launcher of a job on several nodes.
 pub type Session = Open<UnixStream>;
 

@@ -52,11 +52,19 @@ pub fn run(suite: &mut Suite, prefix: &Path) {
             .iter()
             .try_for_each(|name| quiet(&mut hydra(&environment, prefix, name, &[]), RUN).map(drop))
     });
+    suite.step("MPICH's own launcher inside a rank of ours starts one job", || {
+        let program = environment.folder.join("act");
+        compile_act(prefix, &program)?;
+        let mut run = mpiexec(prefix, 1);
+        run.arg(environment.program("mpiexec")).args(["-n", "4"]);
+        let output = run.arg(&program).args(["3", "abort=7"]).output()?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        ensure!(text.contains("rank 3 gives up"), "{}: {text}", output.status);
+        Ok(())
+    });
     suite.step("aborts and deaths under MPICH's own launcher", || {
         let act = environment.folder.join("act");
-        let mut compile = Command::new(prefix.join("bin/mpicc"));
-        compile.arg("-o").arg(&act).arg(root().join("tests/programs/act.c"));
-        quiet(&mut compile, RUN)?;
+        compile_act(prefix, &act)?;
         // Which code the job ends with is the launcher's choice.
         for (act, said) in [
             (["1", "abort=7"], "MPI_Abort"),
@@ -86,6 +94,12 @@ pub fn wheels(suite: &mut Suite) -> Option<Environment> {
     suite
         .step("MPICH and pympistandard (wheels) install", install)
         .then_some(environment)
+}
+
+fn compile_act(prefix: &Path, program: &Path) -> anyhow::Result<()> {
+    let mut compile = Command::new(prefix.join("bin/mpicc"));
+    compile.arg("-o").arg(program).arg(root().join("tests/programs/act.c"));
+    quiet(&mut compile, RUN).map(drop)
 }
 
 /// A program on 4 ranks by the launcher of the wheel, which finds our library.
