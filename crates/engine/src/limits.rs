@@ -109,7 +109,7 @@ limits! {
 
     // Cells.
     CELL_FROM: usize = 128, "bytes", "-", "0007", "The shortest message that travels in a cell. Below, the lines of a ring that it takes are fewer than a cell's and the record's that names it.";
-    CELL_LONGEST: u64 = 128 << 10, "bytes", "-", "0007", "The longest message in a cell, and the bytes of a cell in a small job.";
+    CELL_LONGEST: u64 = 512 << 10, "bytes", "Zen 5", "0007", "The longest message in a cell, and the bytes of a cell in a job of up to four ranks.";
     CELL_SMALLEST: u64 = 4 << 10, "bytes", "-", "0007", "The fewest bytes of a cell.";
     CELLS_OF_RANK: u64 = 2 << 20, "bytes", "-", "0007", "Bytes that the cells that one process makes take at most,";
     CELLS_OF_ALL: u64 = 256 << 20, "bytes", "-", "0007", "and those of all ranks.";

@@ -167,7 +167,9 @@ mod tests {
     fn all_pairs_have_cells_until_they_take_too_much() {
         let among = |ranks| (size_among(ranks) >> 10, most_among(ranks));
         let expected = [
-            (2, (128, 16)),
+            (2, (512, 4)),
+            (4, (512, 4)),
+            (8, (256, 8)),
             (16, (128, 16)),
             (24, (64, 32)),
             (64, (32, 64)),

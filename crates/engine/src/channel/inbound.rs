@@ -75,11 +75,11 @@ impl Inbound {
         self.heard = self.heard.wrapping_add(1);
         let first = matches!(handler, Some(Handler::EagerFirst | Handler::FirstInCell));
         let whole = handler == Some(Handler::Eager);
-        let longer = first || whole && length as usize >= CELL_FROM + Envelope::SIZE as usize;
+        let announced = handler == Some(Handler::ReadyToSend);
+        let longer = announced || first || whole && length as usize >= CELL_FROM + Envelope::SIZE as usize;
         self.longer = self.longer.wrapping_add(u32::from(longer));
         let eager = first || whole;
         self.eager = self.eager.wrapping_add(u32::from(eager));
-        let announced = handler == Some(Handler::ReadyToSend);
         self.announced = self.announced.wrapping_add(u32::from(announced));
     }
 

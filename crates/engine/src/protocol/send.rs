@@ -44,16 +44,17 @@ impl Engine {
             return self.send_to_self(mode, posting, buffer, length);
         }
         let goes_at_once = protocols::is_short(&self.transfers.facts, mode, length as u64)
-            || self.plan(mode, buffer, length, false).is_at_once();
+            || self.plan(mode, to, buffer, length, false).is_at_once();
         let (arena, failed_calls) = (&mut self.memory.arena, &mut self.membership.failed_calls);
         let mut outbound = self.channels.outbound_to(arena, failed_calls, to)?;
         let message = Message::of(posting, buffer, length);
         if !goes_at_once || outbound.announce_only() {
+            self.want_cell(mode, to, length);
             return self.announce(to, message, None).map(Some);
         }
         if outbound.is_remote() {
             // A message that cannot be announced, for lack of descriptors, goes in frames.
-            if self.plan(mode, buffer, length, true) == Mover::RemoteRead
+            if self.plan(mode, to, buffer, length, true) == Mover::RemoteRead
                 && let Ok(op) = self.announce(to, message, None)
             {
                 return Ok(Some(op));
@@ -66,7 +67,7 @@ impl Engine {
             outbound = self.outbound(to)?;
         }
         if length >= CELL_FROM && outbound.cells.are_wanted() {
-            self.make_cell(to);
+            self.channels.make_cell(&mut self.memory.arena, to);
             outbound = self.outbound(to)?;
         }
         if outbound.try_eager(message) {
@@ -80,9 +81,11 @@ impl Engine {
 
     /// What moves a message, as far as its sender chooses.
     #[cold]
-    fn plan(&self, mode: Mode, buffer: Buffer, length: usize, is_remote: bool) -> Mover {
+    fn plan(&self, mode: Mode, to: u32, buffer: Buffer, length: usize, is_remote: bool) -> Mover {
+        let outbound = self.channels.outbound(to);
         let message = protocols::Message {
             is_remote,
+            has_cell: outbound.is_some_and(|outbound| outbound.cells.fitting(length).is_some()),
             is_mapped: &|| shared_address_of(buffer, length) != 0,
             ..protocols::Message::of(length as u64, mode)
         };
@@ -93,7 +96,7 @@ impl Engine {
     #[cold]
     fn send_long_eager(&mut self, to: u32, message: Message) -> Result<Option<u32>> {
         if self.outbound(to)?.cells.fitting(message.length).is_none() {
-            let by = self.plan(Mode::Standard, message.buffer, message.length, false);
+            let by = self.plan(Mode::Standard, to, message.buffer, message.length, false);
             if by == Mover::MessageBlock && self.send_in_block(to, message)? {
                 return Ok(None);
             }
@@ -119,10 +122,18 @@ impl Engine {
         self.channels.lease(peer, length);
     }
 
-    /// A cell for messages to `peer`, if it answers them.
+    /// A message that is announced, since there is no cell for it: there may be one for the next.
     #[cold]
-    fn make_cell(&mut self, peer: u32) {
-        self.channels.make_cell(&mut self.memory.arena, peer);
+    fn want_cell(&mut self, mode: Mode, to: u32, length: usize) {
+        let fits = mode == Mode::Standard && length as u64 <= self.transfers.facts.cell_limit;
+        if let Some(outbound) = self.channels.outbound_mut(to)
+            && fits
+        {
+            outbound.cells.miss();
+            if outbound.cells.are_wanted() {
+                self.channels.make_cell(&mut self.memory.arena, to);
+            }
+        }
     }
 
     /// Offer the message; the receiver fetches it, or asks for it through the ring. `block`: it lies in one.

@@ -8,7 +8,7 @@ use isthmus_transfer::stream::StreamKind;
 use isthmus_transfer::{Shape, cma, mapped};
 
 use crate::channel::ring_size;
-use crate::limits::{BLOCK_BYTES, BLOCK_FROM, BLOCK_FROM_TO_MANY, BLOCK_LONGEST, BLOCK_RANKS, BLOCKS};
+use crate::limits::{BLOCK_BYTES, BLOCK_FROM, BLOCK_FROM_TO_MANY, BLOCK_LONGEST, BLOCK_RANKS, BLOCKS, CELL_LONGEST};
 use crate::membership::own;
 use crate::protocol::choice::price;
 use crate::protocol::mechanism::{self, Named, Sides};
@@ -45,6 +45,8 @@ pub struct Facts {
     pub cpus: Cpus,
     /// The longest message that is sent without asking, in bytes.
     pub eager_limit: u64,
+    /// The same of one for which there is a cell, in bytes (docs/decisions/0007).
+    pub cell_limit: u64,
     /// The shortest and the longest message that lies in a block, in bytes; `None`: no message does.
     pub blocks: Option<(u64, u64)>,
     /// The longest message to another node that is sent without asking, in bytes.
@@ -75,10 +77,12 @@ impl Facts {
             _ => ring_size::suitable(ranks),
         };
         let is_named = tunables::MECHANISM.get().is_some();
-        let eager_limit = eager_limit(tunables::EAGER_LIMIT.value(), cpus, is_named, ring);
+        let tunable = tunables::EAGER_LIMIT.value();
+        let eager_limit = eager_limit(tunable, cpus, is_named, ring);
         Self {
             cpus,
             eager_limit,
+            cell_limit: cell_limit(tunable, is_named, eager_limit),
             blocks: blocks_for(ranks, cpus, eager_limit),
             network_eager: || tunables::NETWORK_EAGER.get(),
             named: mechanism::named(),
@@ -111,6 +115,14 @@ pub(super) fn eager_limit(tunable: (u64, Origin), cpus: Cpus, is_named: bool, ri
     match tunable {
         (limit, Origin::Default) if !is_named && cpus != Cpus::Own && Rule::LongEager.holds() => limit.max(ring / 2),
         (limit, _) => limit,
+    }
+}
+
+/// The longest message that is sent without asking if there is a cell for it: whatever fits into one, if nobody says otherwise.
+pub(super) fn cell_limit((_, origin): (u64, Origin), is_named: bool, eager_limit: u64) -> u64 {
+    match origin {
+        Origin::Default if !is_named => eager_limit.max(CELL_LONGEST),
+        _ => eager_limit,
     }
 }
 

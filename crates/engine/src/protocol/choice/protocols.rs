@@ -71,6 +71,8 @@ pub struct Message<'a> {
     pub mode: Option<Mode>,
     /// Does it go to another node?
     pub is_remote: bool,
+    /// Has its sender a cell for it? One that goes there is answered in it, so its lines cross once.
+    pub has_cell: bool,
     /// Do both sides map its buffer? Asked only where it matters.
     pub is_mapped: &'a dyn Fn() -> bool,
     /// May the sender's buffer be copied by the kernel?
@@ -92,6 +94,7 @@ impl Message<'_> {
             bytes,
             mode: Some(mode),
             is_remote: false,
+            has_cell: false,
             is_mapped: &|| false,
             can_copy: false,
             streams: [true; KINDS],
@@ -111,9 +114,14 @@ impl Message<'_> {
 
     fn goes_at_once(&self, facts: &Facts) -> bool {
         self.mode == Some(Mode::Standard)
-            && self.bytes <= facts.eager_limit
+            && (self.bytes <= facts.eager_limit || self.goes_in_a_cell(facts))
             && (self.bytes < MAPPED_FROM as u64 || !(self.is_mapped)())
             && !(self.is_remote && self.bytes >= NETWORK_FROM as u64 && self.bytes > (facts.network_eager)())
+    }
+
+    /// A copy by the kernel is faster than two of ours where it is cheap.
+    fn goes_in_a_cell(&self, facts: &Facts) -> bool {
+        self.has_cell && self.bytes <= facts.cell_limit && !facts.leaves_ring_out()
     }
 
     /// Is it announced to a rank of the node?
@@ -333,6 +341,8 @@ pub enum Taken {
     IfFasterUnhelped,
     /// If the sender does not help.
     Unhelped,
+    /// If its receiver answers, so that there is a cell for it.
+    Answered,
     /// If none of the blocks is free.
     WithoutBlock,
     /// If both sides map the buffer.
@@ -355,6 +365,7 @@ impl Taken {
             Self::IfFaster => "if found faster",
             Self::IfFasterUnhelped => "if found faster, without help",
             Self::Unhelped => "without help",
+            Self::Answered => "if answered, in a cell",
             Self::WithoutBlock => "if no block is free",
             Self::OfMappedMemory => "of MPI_Alloc_mem",
             Self::IfNamed => "if named",
@@ -378,6 +389,10 @@ impl Taken {
             is_sender_busy: true,
             ..plain
         };
+        let in_cell = Message {
+            has_cell: true,
+            ..plain
+        };
         let messages = match protocol.by {
             Mover::Mapped => [mapped; 2],
             _ => [plain, unhelped],
@@ -394,6 +409,7 @@ impl Taken {
         let has_ring = open(facts, &plain).any(|protocol| protocol.by == Mover::Ring);
         Some(match protocol.by {
             Mover::Frames | Mover::RemoteRead => return None,
+            Mover::Records if !is_open && (protocol.applies)(facts, &in_cell) => Self::Answered,
             Mover::Records | Mover::MessageBlock if !is_open => return None,
             Mover::Records if plan(facts, &plain).by == Mover::MessageBlock => Self::WithoutBlock,
             Mover::Records | Mover::MessageBlock => Self::Always,

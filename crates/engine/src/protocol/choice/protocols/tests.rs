@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::*;
-use crate::protocol::choice::facts::{CostModel, blocks_for, eager_limit};
+use crate::protocol::choice::facts::{CostModel, blocks_for, cell_limit, eager_limit};
 use crate::tunables::Origin;
 
 const K: u64 = 1 << 10;
@@ -21,6 +21,7 @@ fn facts_with(ranks: u32, cpus: Cpus, limit: (u64, Origin), is_named: bool, pays
     Facts {
         cpus,
         eager_limit,
+        cell_limit: cell_limit(limit, is_named, eager_limit),
         blocks: blocks_for(ranks, cpus, eager_limit),
         network_eager: || 128 * K,
         named: None,
@@ -368,4 +369,35 @@ fn vmsplice_is_tried_where_nothing_better_is_there() {
     );
     let streams = [false; KINDS];
     assert_eq!(open(Message { streams, ..apart }), ["ring"]);
+}
+
+/// A message beyond the eager limit goes at once where its pair has a cell for it, but where a user has set the limit, or named a mechanism, and where
+/// one copy by the kernel is faster.
+#[test]
+fn longer_messages_of_pairs_that_answer_go_in_cells() {
+    let by = |facts: &Facts, bytes, has_cell| {
+        let message = Message {
+            has_cell,
+            ..Message::of(bytes, Mode::Standard)
+        };
+        plan(facts, &message).by
+    };
+    let own = facts(Cpus::Own, false);
+    assert_eq!(by(&own, 512 * K, true), Mover::Records);
+    assert_eq!(by(&own, 512 * K, false), Mover::Ring);
+    assert_eq!(by(&own, 512 * K + 1, true), Mover::Ring, "no cell is so large");
+    assert_ne!(by(&facts(Cpus::Own, true), 512 * K, true), Mover::Records);
+    let limited = facts_with(2, Cpus::Own, (4 * K, Origin::Environment), false, false);
+    assert_eq!(by(&limited, 256 * K, true), Mover::Ring);
+    let named = facts_with(2, Cpus::Own, DEFAULT, true, false);
+    assert_eq!(by(&named, 256 * K, true), Mover::Ring);
+    let taken = |bytes| {
+        let rows = table(&own, bytes);
+        rows.iter()
+            .find(|open| open.protocol.by == Mover::Records)
+            .map(|open| open.taken)
+    };
+    assert_eq!(taken(128 * K), Some(Taken::Always));
+    assert_eq!(taken(512 * K), Some(Taken::Answered));
+    assert_eq!(taken(1024 * K), None);
 }
