@@ -700,7 +700,9 @@ fn the_table_of_protocols_knows_what_is_refused() -> Result<()> {
         ensure!(sizes.len() == 11, "{}", run.out);
         for size in &sizes {
             ensure!(size.is_sorted_by(|one, other| one.1 <= other.1), "{size:?}");
-            ensure!(size.iter().filter(|(name, _)| *name == "ring").count() == 1, "{size:?}");
+            // Twice where a message that is answered goes at once in a cell, and another one is announced.
+            let rings = size.iter().filter(|(name, _)| *name == "ring").count();
+            ensure!(rings == 1 || rings == 2 && size.len() > 2, "{size:?}");
         }
         let closed = run.out.lines().any(|line| line.starts_with("cma is closed: "));
         let offered = sizes.iter().flatten().any(|(name, _)| *name == "cma");

@@ -3,6 +3,7 @@
  * what follows, and fewer bytes at the end. Views have no gaps, and the shared pointer goes nowhere. */
 #include "check.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/stat.h>
 
@@ -126,6 +127,50 @@ static void reads(void) {
     free(got);
 }
 
+/* A rank whose view is empty takes no turn, and the next view begins where all others have come to. */
+static void empty_view(void) {
+    static int record[INTS];
+    pthread_t thread;
+    MPI_File fh;
+    MPI_Datatype nothing;
+    total = 0;
+    all = malloc((size_t)size * 2 * RECORD + 65536);
+    if (rank == 0) CHECK(pthread_create(&thread, NULL, drain, NULL) == 0, "no thread");
+    OK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_WRONLY | MPI_MODE_SEQUENTIAL, MPI_INFO_NULL, &fh));
+    OK(MPI_Type_contiguous(0, MPI_INT, &nothing));
+    OK(MPI_Type_commit(&nothing));
+    OK(MPI_File_set_view(fh, MPI_DISPLACEMENT_CURRENT, MPI_INT, rank == 0 ? nothing : MPI_INT, "native", MPI_INFO_NULL));
+    OK(MPI_Type_free(&nothing));
+    set(record, rank);
+    if (rank == 0) {
+        FAILS(MPI_ERR_ARG, MPI_File_write_shared(fh, record, INTS, MPI_INT, MPI_STATUS_IGNORE));
+    } else {
+        OK(MPI_File_write_shared(fh, record, INTS, MPI_INT, MPI_STATUS_IGNORE));
+    }
+    OK(MPI_File_set_view(fh, MPI_DISPLACEMENT_CURRENT, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
+    OK(MPI_File_write_ordered(fh, record, INTS, MPI_INT, MPI_STATUS_IGNORE));
+    OK(MPI_File_close(&fh));
+    if (rank == 0) {
+        CHECK(pthread_join(thread, NULL) == 0, "no thread");
+        CHECK(total == (2L * size - 1) * RECORD, "%ld bytes", total);
+        for (long k = 0; k < size; k++) CHECK(record_at(size - 1 + k) == k, "%d at %ld", record_at(size - 1 + k), k);
+    }
+    free(all);
+}
+
+/* A pipe that nobody reads any more is an error of each write, and kills nobody. */
+static void closed(void) {
+    static int record[INTS];
+    MPI_File fh;
+    int reader = rank == 0 ? open(path, O_RDONLY | O_NONBLOCK) : -1;
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    OK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_WRONLY | MPI_MODE_SEQUENTIAL, MPI_INFO_NULL, &fh));
+    if (rank == 0) CHECK(close(reader) == 0, "not closed");
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    for (int k = 0; k < 2; k++) FAILS(MPI_ERR_IO, MPI_File_write_shared(fh, record, INTS, MPI_INT, MPI_STATUS_IGNORE));
+    OK(MPI_File_close(&fh));
+}
+
 int main(int argc, char **argv) {
     begin(&argc, &argv);
     long number = getpid();
@@ -136,6 +181,8 @@ int main(int argc, char **argv) {
     OK(MPI_Barrier(MPI_COMM_WORLD));
     writes();
     reads();
+    empty_view();
+    closed();
     if (rank == 0) CHECK(unlink(path) == 0, "%s", path);
     end();
     return 0;

@@ -177,6 +177,8 @@ limits! {
     GATHERED_FROM: usize = 4, "times", "-", "0135", "A target that is inside the library combines fewer pieces than this sooner, one by one.";
     UNANSWERED_CALLS: usize = 128, "times", "-", "0072", "Calls that may be without an answer of one peer,";
     UNANSWERED_BYTES: usize = 2 << 20, "bytes", "-", "0072", "and bytes of them.";
+    KEPT_BUFFER_FROM: usize = 128 << 10, "bytes", "Zen 5", "0072", "Buffers of calls and answers are kept from this length on, which allocators give back to the system,";
+    KEPT_BUFFERS: usize = 8 << 20, "bytes", "-", "0072", "so many bytes of them in a process.";
     HURRIED_FROM: u64 = 256 << 10, "bytes", "Zen 5", "0228", "From so many bytes to one peer on, started and not waited for, the progress thread goes on with them at once, if it has a CPU of its own.";
     BATCHED_MOST: usize = 8 << 10, "bytes", "-", "0072", "A call with more bytes, or more bytes of results, goes by itself,";
     BATCH: usize = 32 << 10, "bytes", "-", "0072", "and shorter ones make a batch of so many bytes.";

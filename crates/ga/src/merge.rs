@@ -90,9 +90,10 @@ impl Generic for DoMergeTo<'_> {
 pub fn into_distributed(from: ArrayPatch<'_>, to: ArrayPatch<'_>) -> Result<()> {
     // It waits for all, before and after, unless that is masked.
     life::forget_mask();
+    from.0.check_like(from.1, to.0, to.1)?;
+    from.0.kind.of_reduction()?;
     elementwise::zero(to.0, to.1)?;
     life::sync_group(&*group::find(group::WORLD)?)?;
-    from.0.check_like(from.1, to.0, to.1)?;
     dispatch(from.0.kind, DoMergeTo(from, to))?;
     life::sync_group(&*group::find(group::WORLD)?)
 }

@@ -1,8 +1,10 @@
 //! Files without places: pipes, terminals, sockets. The next bytes follow the last ones; the offset of an access is not used. Ranks that have one open
-//! together take turns.
+//! together take turns. A write to a pipe that nobody reads is an error of that write, and no signal.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::ops::Range;
+
+use isthmus_os::signal::without;
 
 use crate::backend::{Backend, Holder};
 use crate::posix::Posix;
@@ -24,7 +26,7 @@ impl Backend for Stream {
     }
 
     fn write(&self, from: &[u8], _offset: u64) -> io::Result<usize> {
-        self.0.file().write(from)
+        without(libc::SIGPIPE, || self.0.file().write(from))
     }
 
     fn read_list(&self, into: &mut [IoSliceMut<'_>], _offset: u64) -> io::Result<usize> {
@@ -32,7 +34,7 @@ impl Backend for Stream {
     }
 
     fn write_list(&self, from: &[IoSlice<'_>], _offset: u64) -> io::Result<usize> {
-        self.0.file().write_vectored(from)
+        without(libc::SIGPIPE, || self.0.file().write_vectored(from))
     }
 
     fn size(&self) -> io::Result<u64> {

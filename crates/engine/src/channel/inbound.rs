@@ -37,7 +37,7 @@ pub struct Inbound {
     heard: u32,
     eager: u32,
     announced: u32,
-    /// Messages of more than a few lines. Wraps.
+    /// Messages of more than a few lines, and announcements. Wraps.
     longer: u32,
     /// Looked at in every round of progress.
     pub is_polled: bool,
@@ -93,7 +93,7 @@ impl Inbound {
         (self.eager, self.announced)
     }
 
-    /// Messages of more than a few lines that came so far. Wraps.
+    /// Messages of more than a few lines, and announcements, that came so far. Wraps.
     pub fn longer(&self) -> u32 {
         self.longer
     }

@@ -44,13 +44,15 @@ pub fn boot() -> Result<()> {
         State::Outside => {}
     }
     let admission = match invitation()? {
-        Some(invitation) => match ask(&invitation)? {
-            Some(admission) => admission,
-            None => {
+        Some(invitation) => {
+            if !invitation.by_other {
                 refuse_launchers_below()?;
-                alone()?
             }
-        },
+            match ask(&invitation)? {
+                Some(admission) => admission,
+                None => alone()?,
+            }
+        }
         None => alone()?,
     };
     become_rank(admission)

@@ -49,7 +49,9 @@ impl Engine {
         let mut outbound = self.channels.outbound_to(arena, failed_calls, to)?;
         let message = Message::of(posting, buffer, length);
         if !goes_at_once || outbound.announce_only() {
-            self.want_cell(mode, to, length);
+            if !goes_at_once {
+                self.want_cell(mode, to, length);
+            }
             return self.announce(to, message, None).map(Some);
         }
         if outbound.is_remote() {
@@ -85,7 +87,7 @@ impl Engine {
         let outbound = self.channels.outbound(to);
         let message = protocols::Message {
             is_remote,
-            has_cell: outbound.is_some_and(|outbound| outbound.cells.fitting(length).is_some()),
+            has_cell: outbound.is_some_and(|outbound| outbound.is_idle() && outbound.cells.fitting(length).is_some()),
             is_mapped: &|| shared_address_of(buffer, length) != 0,
             ..protocols::Message::of(length as u64, mode)
         };
@@ -125,7 +127,8 @@ impl Engine {
     /// A message that is announced, since there is no cell for it: there may be one for the next.
     #[cold]
     fn want_cell(&mut self, mode: Mode, to: u32, length: usize) {
-        let fits = mode == Mode::Standard && length as u64 <= self.transfers.facts.cell_limit;
+        let facts = &self.transfers.facts;
+        let fits = mode == Mode::Standard && length as u64 <= facts.cell_limit && !facts.leaves_ring_out();
         if let Some(outbound) = self.channels.outbound_mut(to)
             && fits
         {

@@ -12,6 +12,7 @@
 //! # Safety
 //! A call comes from a peer: region, offsets, lengths and the kernel's number are checked before anything is touched.
 
+mod buffers;
 mod moving;
 mod unanswered;
 
@@ -54,6 +55,11 @@ const PIECE: u64 = 64 * 9 * 5 * 7 * 11 * 13;
 const STRIDED: u64 = 1 << 63;
 /// Levels of such a layout, at most.
 const MOST_LEVELS: usize = 16;
+
+/// The first byte of an answer: what was asked for is done, and its result follows.
+const DONE: u8 = 1;
+/// It makes no sense, and nothing follows.
+const REFUSED: u8 = 0;
 
 /// The tag of a call that nobody waits for an answer to.
 const ONE_WAY: i32 = 0;
@@ -129,7 +135,7 @@ impl Engine {
             tag: None,
         };
         while let Ok(Some((message, arrival))) = self.matched_probe(anybody) {
-            let mut bytes = vec![0u8; arrival.bytes as usize];
+            let mut bytes = buffers::take(arrival.bytes as usize);
             let room = Buffer::target(bytes.as_mut_ptr());
             // SAFETY: the bytes stay where they are until the receive is over: `serving` keeps them.
             let Ok(op) = (unsafe { self.receive_matched(message, room, bytes.len()) }) else {
@@ -159,20 +165,25 @@ impl Engine {
             let outcome = self.ops[op].outcome;
             self.ops.release(op);
             let Serving { tag, bytes, .. } = serving;
-            if !is_sent && !outcome.peer_failed && from < self.segment.ranks() {
-                counters::RMA_SERVED.add(1);
-                match what_of(&bytes) {
-                    Some((What::Active, _)) => moved |= self.ask_above(Asked { from, tag, bytes }),
-                    Some((What::Expose, region)) => {
-                        let key = self.expose_region(region);
-                        self.answer_call(from, tag, Some(key));
-                    }
-                    Some((What::Batch, _)) => self.answer_call(from, tag, execute_batch(&bytes)),
-                    _ => self.answer_call(from, tag, execute(&bytes)),
-                }
-                // Threads may wait for what was written.
-                self.ops.has_events = true;
+            if is_sent || outcome.peer_failed || from >= self.segment.ranks() {
+                buffers::keep(bytes);
+                continue;
             }
+            counters::RMA_SERVED.add(1);
+            match what_of(&bytes) {
+                Some((What::Active, _)) => moved |= self.ask_above(Asked { from, tag, bytes }),
+                what => {
+                    let result = match what {
+                        Some((What::Expose, region)) => Some(answered(&self.expose_region(region))),
+                        Some((What::Batch, _)) => execute_batch(&bytes),
+                        _ => execute(&bytes),
+                    };
+                    self.answer_call(from, tag, result);
+                    buffers::keep(bytes);
+                }
+            }
+            // Threads may wait for what was written.
+            self.ops.has_events = true;
         }
         // Behind what is on its way there may be answers now.
         left.append(&mut self.serving);
@@ -196,7 +207,7 @@ impl Engine {
                 self.asked.push(asked);
                 return false;
             }
-            Served::Done(answer) => Some(answer),
+            Served::Done(answer) => Some(answered(&answer)),
             Served::Refused => None,
         };
         self.answer_call(asked.from, asked.tag, answer);
@@ -205,14 +216,13 @@ impl Engine {
         true
     }
 
+    /// `answer`: behind [`DONE`]; `None`: the call is refused.
     fn answer_call(&mut self, to: u32, tag: i32, answer: Option<Vec<u8>>) {
         if tag == ONE_WAY {
             return;
         }
-        let mut bytes = vec![u8::from(answer.is_some())];
-        bytes.extend(answer.unwrap_or_default());
         // A failed peer waits for nothing.
-        let _ = self.post(to, ANSWERS, tag, bytes);
+        let _ = self.post(to, ANSWERS, tag, answer.unwrap_or_else(|| vec![REFUSED]));
     }
 
     /// Send bytes, which are kept until they have gone.
@@ -224,14 +234,15 @@ impl Engine {
         };
         let (from, length) = (Buffer::source(bytes.as_ptr()), bytes.len());
         // SAFETY: the bytes stay where they are until the send is over: `serving` keeps them.
-        if let Some(op) = unsafe { self.send(Mode::Standard, to, posting, from, length) }? {
-            self.serving.push(Serving {
+        match unsafe { self.send(Mode::Standard, to, posting, from, length) }? {
+            Some(op) => self.serving.push(Serving {
                 op,
                 from: to,
                 tag,
                 bytes,
                 is_sent: true,
-            });
+            }),
+            None => buffers::keep(bytes),
         }
         Ok(())
     }
@@ -274,7 +285,15 @@ fn active_call(call: &[u8]) -> Option<(u32, &[u8])> {
     (header.wanted.what == What::Active as u32).then_some((header.wanted.region, rest))
 }
 
-/// Do what a call asks; `None`: it makes no sense.
+/// An answer with this result.
+fn answered(result: &[u8]) -> Vec<u8> {
+    let mut answer = buffers::with_room(1 + result.len());
+    answer.push(DONE);
+    answer.extend_from_slice(result);
+    answer
+}
+
+/// Do what a call asks, and answer it; `None`: it makes no sense.
 fn execute(call: &[u8]) -> Option<Vec<u8>> {
     let (header, rest) = call.split_at_checked(HEADER)?;
     // SAFETY: as many bytes; any bits are numbers.
@@ -306,29 +325,35 @@ fn execute(call: &[u8]) -> Option<Vec<u8>> {
     let bytes = at.length();
     (bytes == header.bytes && bytes <= 16 * PIECE).then_some(())?;
     let wanted = header.wanted;
-    let mut result = vec![0u8; bytes as usize];
-    // SAFETY: the data is as long as is said, and the result has room for all bytes.
+    let has_result = !matches!(What::of(wanted.what)?, What::Put | What::Accumulate);
+    let mut answer = buffers::take(1 + if has_result { bytes as usize } else { 0 });
+    answer[0] = DONE;
+    // SAFETY: the data is as long as is said, and the answer has room for all bytes, if there is a result.
     let done = with_own(wanted.region, |target| unsafe {
-        execute_on(target, wanted, &at, data.as_ptr(), data.len(), result.as_mut_ptr())
+        execute_on(
+            target,
+            wanted,
+            &at,
+            data.as_ptr(),
+            data.len(),
+            answer.as_mut_ptr().add(1),
+        )
     });
-    if wanted.what == What::Put as u32 || wanted.what == What::Accumulate as u32 {
-        result.clear();
-    }
-    done.map(|()| result)
+    done.map(|()| answer)
 }
 
-/// Do what the calls of a batch ask, in their order; `None`: one of them makes no sense, and those after it are not done.
+/// Do what the calls of a batch ask, in their order, and answer them; `None`: one of them makes no sense, and those after it are not done.
 fn execute_batch(batch: &[u8]) -> Option<Vec<u8>> {
     let (_, mut rest) = batch.split_at_checked(HEADER)?;
-    let mut results = Vec::new();
+    let mut results = vec![DONE];
     while let Some((length, after)) = rest.split_first_chunk::<8>() {
         let length = usize::try_from(u64::from_ne_bytes(*length)).ok()?;
         let (call, after) = after.split_at_checked(length)?;
         let (what, _) = what_of(call)?;
         (!matches!(what, What::Active | What::Expose | What::Batch)).then_some(())?;
-        results.extend(execute(call)?);
+        results.extend_from_slice(&execute(call)?[1..]);
         // An origin that asks for more breaks the protocol.
-        (results.len() <= BATCH + BATCHED_MOST).then_some(())?;
+        (results.len() <= 1 + BATCH + BATCHED_MOST).then_some(())?;
         rest = after;
     }
     rest.is_empty().then_some(results)
@@ -354,10 +379,11 @@ pub(super) unsafe fn moves(
         unsafe {
             match what {
                 What::Put => {
-                    let mut data = vec![0u8; (end - done) as usize];
+                    let mut data = buffers::take((end - done) as usize);
                     let packed = Layout::local(data.as_mut_ptr(), end - done);
                     local::copy_on(&mut here.cursor(done), &mut packed.cursor(0), end - done);
                     let message = message_for(target.id(), what, &there, None, 0, &data);
+                    buffers::keep(data);
                     ask(completed_by, target, message, Vec::new())?;
                 }
                 _ => {
@@ -537,7 +563,7 @@ impl Header {
 
 /// A call, as it is sent.
 fn message(header: &Header, spans: &[Span], data: &[u8]) -> Vec<u8> {
-    let mut message = Vec::with_capacity(HEADER + size_of_val(spans) + data.len());
+    let mut message = buffers::with_room(HEADER + size_of_val(spans) + data.len());
     // SAFETY: plain numbers without holes, read as bytes.
     unsafe {
         message.extend_from_slice(std::slice::from_raw_parts(std::ptr::from_ref(header).cast(), HEADER));
@@ -626,7 +652,7 @@ fn exchange(peer: Peer, message: &[u8], longest: usize) -> Result<Option<Vec<u8>
     let came = settle(&mut inside, peer, receive)?;
     drop(inside);
     match came {
-        Some(length) if sent && length > 0 && length as usize <= answer.len() && answer[0] == 1 => {
+        Some(length) if sent && length > 0 && length as usize <= answer.len() && answer[0] == DONE => {
             answer.truncate(length as usize);
             answer.remove(0);
             Ok(Some(answer))
@@ -742,7 +768,7 @@ mod tests {
     #[test]
     fn batches_that_make_no_sense_are_refused() {
         let call = |what| message(&Header::of(what, u32::MAX), &[], &[]);
-        assert_eq!(execute_batch(&batch(&[])), Some(Vec::new()));
+        assert_eq!(execute_batch(&batch(&[])), Some(vec![DONE]));
         // No region has that number.
         assert_eq!(execute_batch(&batch(&[call(What::Put)])), None);
         for what in [What::Active, What::Expose, What::Batch] {

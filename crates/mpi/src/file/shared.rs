@@ -10,12 +10,12 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use isthmus_engine::{rma, wait_until};
+use isthmus_engine::{Cause, Entered, enter, fault_events, rma, wait_until};
 
 use crate::comm::Comm;
 use crate::constants::MODE_NOCHECK;
 use crate::datatype::Datatype;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fail;
 use crate::handle::Handle;
 use crate::op::Op;
@@ -75,6 +75,18 @@ pub(super) fn take() -> Result<u64> {
 /// Nobody has been told of it, or uses it any more.
 pub(super) fn give_back(offset: u64) {
     rma::give_shared(offset, BYTES);
+}
+
+/// The error of a member that has failed, if one has.
+fn first_failed(inside: &mut Entered, comm: &Comm) -> Option<Error> {
+    if fault_events() == 0 {
+        return None;
+    }
+    let failed = (0..comm.size()).find(|rank| comm.peer(*rank).is_some_and(|peer| inside.has_failed(peer)))?;
+    Some(fail!(
+        ProcFailed,
+        "rank {failed} of those that have the file open has failed"
+    ))
 }
 
 impl Shared {
@@ -156,16 +168,30 @@ impl Shared {
         }
     }
 
-    /// Wait until so many bytes have gone through a file without places. Blocks.
-    pub fn wait_for(&self, bytes: i64) -> Result<()> {
+    /// How many bytes have gone through a file without places.
+    pub fn passed(&self) -> Result<i64> {
+        self.load_at(PASSED)
+    }
+
+    /// Wait until so many bytes have. Blocks; fails if a member has, which may be the one whose turn it is.
+    pub fn wait_for(&self, bytes: i64, comm: &Comm) -> Result<()> {
         match &self.place {
             Place::Here { words, .. } => {
                 let word = words.atomic(PASSED);
-                // SYNC: stream-turn
-                Ok(wait_until(|_| (word.load(Ordering::Acquire) == bytes).then_some(()))?)
+                wait_until(|inside| {
+                    // SYNC: stream-turn
+                    if word.load(Ordering::Acquire) == bytes {
+                        return Some(Ok(()));
+                    }
+                    inside.waits_for(Cause::Value);
+                    first_failed(inside, comm).map(Err)
+                })?
             }
             Place::Away(_) => {
-                while self.load_at(PASSED)? != bytes {
+                while self.passed()? != bytes {
+                    if let Some(failed) = first_failed(&mut enter(), comm) {
+                        return Err(failed);
+                    }
                     std::thread::sleep(AWAY_PAUSE);
                 }
                 Ok(())

@@ -25,13 +25,13 @@ impl File {
         Ok(())
     }
 
-    /// Do this when all bytes before these positions of a view have gone through. Blocks until then.
+    /// Do this when all bytes before these positions of a view have gone through. Blocks until then; fails if a member has failed.
     pub(super) fn in_turn<T>(&self, view: &View, positions: Range<u64>, act: impl FnOnce() -> T) -> Result<T> {
-        if positions.is_empty() {
+        if positions.is_empty() || view.is_empty() {
             return Ok(act());
         }
         let range = view.span(positions.start, positions.end);
-        self.shared.wait_for(range.start as i64)?;
+        self.shared.wait_for(range.start as i64, &self.comm)?;
         let done = act();
         self.shared.pass(range.end as i64, &self.comm)?;
         Ok(done)

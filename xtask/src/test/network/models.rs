@@ -161,7 +161,7 @@ pub fn run(suite: &mut Suite, job: &Job<'_>) {
             &format!("a node that is lost in {folder}/killed {what} ends the job"),
             || {
                 let mut run = job.mpiexec(2);
-                run.arg(compile_of(job, folder, "killed")?).args(arguments);
+                run.args(LIMIT).arg(compile_of(job, folder, "killed")?).args(arguments);
                 let child = run.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
                 let child = child.spawn().context("cannot start mpiexec")?;
                 lose_node(job)?;
@@ -174,7 +174,8 @@ pub fn run(suite: &mut Suite, job: &Job<'_>) {
         || {
             NODE_SURVIVED.iter().try_for_each(|what| {
                 let mut run = job.mpiexec(2);
-                run.arg(compile_of(job, "ga", "killed")?)
+                run.args(LIMIT)
+                    .arg(compile_of(job, "ga", "killed")?)
                     .args([*what, "1", "-2", "returns"]);
                 run.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
                 let child = run.spawn().context("cannot start mpiexec")?;
@@ -204,6 +205,9 @@ pub fn run(suite: &mut Suite, job: &Job<'_>) {
         );
     }
 }
+
+/// A job that its lost node does not end is ended.
+const LIMIT: [&str; 2] = ["--timeout", "60"];
 
 /// In the middle of what all processes do.
 fn lose_node(job: &Job<'_>) -> Result<()> {

@@ -56,7 +56,9 @@ pub fn run(suite: &mut Suite, prefix: &Path) {
         let program = environment.folder.join("act");
         compile_act(prefix, &program)?;
         let mut run = mpiexec(prefix, 1);
-        run.arg(environment.program("mpiexec")).args(["-n", "4"]);
+        run.args(["--timeout", "60"])
+            .arg(environment.program("mpiexec"))
+            .args(["-n", "4"]);
         let output = run.arg(&program).args(["3", "abort=7"]).output()?;
         let text = String::from_utf8_lossy(&output.stdout);
         ensure!(text.contains("rank 3 gives up"), "{}: {text}", output.status);

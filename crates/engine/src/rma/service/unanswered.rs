@@ -10,7 +10,7 @@ use isthmus_shm::slot::Cause;
 use isthmus_transfer::{Direction, Span};
 
 use super::moving::{Moving, has_long_puts};
-use super::{ANSWERS, CALLS, Header, exchange, no_such_region, refused, what_of};
+use super::{ANSWERS, CALLS, DONE, Header, buffers, exchange, no_such_region, refused, what_of};
 use crate::channel::hurry;
 use crate::engine::Engine;
 use crate::limits::{BATCH, BATCHED_MOST, HURRIED_FROM, UNANSWERED_BYTES, UNANSWERED_CALLS};
@@ -79,7 +79,7 @@ pub(crate) struct Unanswered {
     /// The receive of the answer; `None`: it is over.
     op: Option<u32>,
     /// Whether it was done, and the results.
-    answer: Box<[u8]>,
+    answer: Vec<u8>,
     results: Vec<Span>,
     /// Of the call and its answer.
     bytes: usize,
@@ -148,7 +148,7 @@ impl Engine {
             call.op = None;
             let failure = match outcome.arrival.bytes {
                 _ if outcome.peer_failed || outcome.cancelled => Some(Failure::PeerFailed),
-                came if came == call.answer.len() as u64 && call.answer[0] == 1 => {
+                came if came == call.answer.len() as u64 && call.answer[0] == DONE => {
                     // SAFETY: the caller leaves the places alone until it has finished it.
                     unsafe { deliver(&call.answer[1..], &call.results) };
                     None
@@ -156,6 +156,7 @@ impl Engine {
                 _ => Some(Failure::Refused),
             };
             call.failure = call.failure.take().or(failure);
+            buffers::keep(std::mem::take(&mut call.answer));
         }
         self.unanswered
             .retain(|call| call.op.is_some() || call.failure.is_some());
@@ -251,7 +252,7 @@ impl Engine {
             flows,
             ..
         } = call;
-        let mut answer = vec![0_u8; length].into_boxed_slice();
+        let mut answer = buffers::take(length);
         let pattern = Pattern {
             context: ANSWERS,
             from: Some(peer),
@@ -288,7 +289,7 @@ impl Engine {
         self.unanswered.push(Unanswered {
             peer,
             op: None,
-            answer: Box::default(),
+            answer: Vec::new(),
             results: Vec::new(),
             bytes: 0,
             only_gets: true,
