@@ -56,11 +56,6 @@ const STRIDED: u64 = 1 << 63;
 /// Levels of such a layout, at most.
 const MOST_LEVELS: usize = 16;
 
-/// The first byte of an answer: what was asked for is done, and its result follows.
-const DONE: u8 = 1;
-/// It makes no sense, and nothing follows.
-const REFUSED: u8 = 0;
-
 /// The tag of a call that nobody waits for an answer to.
 const ONE_WAY: i32 = 0;
 
@@ -216,13 +211,13 @@ impl Engine {
         true
     }
 
-    /// `answer`: behind [`DONE`]; `None`: the call is refused.
+    /// `answer`: its first byte says that the call is done, and the result follows; `None`: the call is refused.
     fn answer_call(&mut self, to: u32, tag: i32, answer: Option<Vec<u8>>) {
         if tag == ONE_WAY {
             return;
         }
         // A failed peer waits for nothing.
-        let _ = self.post(to, ANSWERS, tag, answer.unwrap_or_else(|| vec![REFUSED]));
+        let _ = self.post(to, ANSWERS, tag, answer.unwrap_or_else(|| vec![false.into()]));
     }
 
     /// Send bytes, which are kept until they have gone.
@@ -288,7 +283,7 @@ fn active_call(call: &[u8]) -> Option<(u32, &[u8])> {
 /// An answer with this result.
 fn answered(result: &[u8]) -> Vec<u8> {
     let mut answer = buffers::with_room(1 + result.len());
-    answer.push(DONE);
+    answer.push(true.into());
     answer.extend_from_slice(result);
     answer
 }
@@ -327,7 +322,7 @@ fn execute(call: &[u8]) -> Option<Vec<u8>> {
     let wanted = header.wanted;
     let has_result = !matches!(What::of(wanted.what)?, What::Put | What::Accumulate);
     let mut answer = buffers::take(1 + if has_result { bytes as usize } else { 0 });
-    answer[0] = DONE;
+    answer[0] = true.into();
     // SAFETY: the data is as long as is said, and the answer has room for all bytes, if there is a result.
     let done = with_own(wanted.region, |target| unsafe {
         execute_on(
@@ -345,7 +340,7 @@ fn execute(call: &[u8]) -> Option<Vec<u8>> {
 /// Do what the calls of a batch ask, in their order, and answer them; `None`: one of them makes no sense, and those after it are not done.
 fn execute_batch(batch: &[u8]) -> Option<Vec<u8>> {
     let (_, mut rest) = batch.split_at_checked(HEADER)?;
-    let mut results = vec![DONE];
+    let mut results = vec![true.into()];
     while let Some((length, after)) = rest.split_first_chunk::<8>() {
         let length = usize::try_from(u64::from_ne_bytes(*length)).ok()?;
         let (call, after) = after.split_at_checked(length)?;
@@ -652,7 +647,7 @@ fn exchange(peer: Peer, message: &[u8], longest: usize) -> Result<Option<Vec<u8>
     let came = settle(&mut inside, peer, receive)?;
     drop(inside);
     match came {
-        Some(length) if sent && length > 0 && length as usize <= answer.len() && answer[0] == DONE => {
+        Some(length) if sent && length > 0 && length as usize <= answer.len() && answer[0] == true.into() => {
             answer.truncate(length as usize);
             answer.remove(0);
             Ok(Some(answer))
@@ -768,7 +763,7 @@ mod tests {
     #[test]
     fn batches_that_make_no_sense_are_refused() {
         let call = |what| message(&Header::of(what, u32::MAX), &[], &[]);
-        assert_eq!(execute_batch(&batch(&[])), Some(vec![DONE]));
+        assert_eq!(execute_batch(&batch(&[])), Some(vec![true.into()]));
         // No region has that number.
         assert_eq!(execute_batch(&batch(&[call(What::Put)])), None);
         for what in [What::Active, What::Expose, What::Batch] {

@@ -85,7 +85,7 @@ fn first_failed(inside: &mut Entered, comm: &Comm) -> Option<Error> {
     let failed = (0..comm.size()).find(|rank| comm.peer(*rank).is_some_and(|peer| inside.has_failed(peer)))?;
     Some(fail!(
         ProcFailed,
-        "rank {failed} of those that have the file open has failed"
+        "rank {failed} of the communicator of the file has failed"
     ))
 }
 

@@ -5,19 +5,19 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::limits::{KEPT_BUFFER_FROM, KEPT_BUFFERS};
 
-static KEPT: Mutex<Kept> = Mutex::new(Kept {
+static KEPT: Mutex<Spares> = Mutex::new(Spares {
     buffers: Vec::new(),
     bytes: 0,
 });
 
 #[derive(Debug)]
-struct Kept {
+struct Spares {
     buffers: Vec<Vec<u8>>,
     /// What they take.
     bytes: usize,
 }
 
-impl Kept {
+impl Spares {
     /// The smallest with so much room.
     fn take(&mut self, room: usize) -> Option<Vec<u8>> {
         let fitting = self.buffers.iter().enumerate();
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn the_smallest_that_is_long_enough_is_taken_and_no_more_are_kept_than_is_allowed() {
-        let mut kept = Kept {
+        let mut kept = Spares {
             buffers: Vec::new(),
             bytes: 0,
         };
@@ -87,7 +87,7 @@ mod tests {
             kept.keep(of(bytes));
         }
         assert_eq!((kept.buffers.len(), kept.bytes), (3, KEPT_BUFFERS / 8 * 7));
-        let taken = |kept: &mut Kept, room| kept.take(room).map(|buffer| buffer.capacity());
+        let taken = |kept: &mut Spares, room| kept.take(room).map(|buffer| buffer.capacity());
         assert_eq!(taken(&mut kept, KEPT_BUFFERS / 8 + 1), Some(KEPT_BUFFERS / 4));
         assert_eq!(taken(&mut kept, KEPT_BUFFERS / 8 + 1), Some(KEPT_BUFFERS / 2));
         assert_eq!(taken(&mut kept, KEPT_BUFFERS / 8 + 1), None);

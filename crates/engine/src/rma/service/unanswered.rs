@@ -10,7 +10,7 @@ use isthmus_shm::slot::Cause;
 use isthmus_transfer::{Direction, Span};
 
 use super::moving::{Moving, has_long_puts};
-use super::{ANSWERS, CALLS, DONE, Header, buffers, exchange, no_such_region, refused, what_of};
+use super::{ANSWERS, CALLS, Header, buffers, exchange, no_such_region, refused, what_of};
 use crate::channel::hurry;
 use crate::engine::Engine;
 use crate::limits::{BATCH, BATCHED_MOST, HURRIED_FROM, UNANSWERED_BYTES, UNANSWERED_CALLS};
@@ -148,7 +148,7 @@ impl Engine {
             call.op = None;
             let failure = match outcome.arrival.bytes {
                 _ if outcome.peer_failed || outcome.cancelled => Some(Failure::PeerFailed),
-                came if came == call.answer.len() as u64 && call.answer[0] == DONE => {
+                came if came == call.answer.len() as u64 && call.answer[0] == true.into() => {
                     // SAFETY: the caller leaves the places alone until it has finished it.
                     unsafe { deliver(&call.answer[1..], &call.results) };
                     None
