@@ -131,7 +131,7 @@ fn agree_on_context(members: &[Peer], me: usize) -> Result<ContextId> {
         // All are told who live, before the first error ends it: they wait for nobody else.
         let told = members[1..]
             .iter()
-            .map(|&peer| link.send(number(peer), SETUP_TAG, &bytes));
+            .map(|&peer| link.send_among(members, number(peer), SETUP_TAG, &bytes));
         told.fold(Ok(()), Result::and)?;
     } else {
         link.receive_among(members, number(members[0]), SETUP_TAG, &mut bytes)?;

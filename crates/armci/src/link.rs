@@ -120,19 +120,35 @@ impl<'a> Link<'a> {
     pub fn receive_among(&self, others: &[Peer], from: usize, tag: i32, buffer: &mut [u8]) -> Result<()> {
         let mut inside = enter();
         let op = self.start_receiving(&mut inside, Some(from), tag, buffer)?;
+        self.finish_among(&mut inside, others, op, from)
+    }
+
+    /// The same of a send, which waits where its member has not taken earlier ones.
+    ///
+    /// # Errors
+    /// One of them has failed.
+    pub fn send_among(&self, others: &[Peer], to: usize, tag: i32, data: &[u8]) -> Result<()> {
+        let mut inside = enter();
+        match self.start_sending(&mut inside, to, tag, data)? {
+            Some(op) => self.finish_among(&mut inside, others, op, to),
+            None => Ok(()),
+        }
+    }
+
+    fn finish_among(&self, inside: &mut Entered, others: &[Peer], op: OpId, with: usize) -> Result<()> {
         let check = |inside: &mut Entered| {
             let dead = others.iter().find(|peer| inside.has_failed(**peer));
             dead.map_or(Ok(()), |peer| Err(failure::failed(*peer)))
         };
         let mut outcome = None;
-        let settled = self.team.settle_while(&mut inside, &[Some(op)], check, |_, ended| {
+        let settled = self.team.settle_while(inside, &[Some(op)], check, |_, ended| {
             outcome = Some(*ended);
             Ok(())
         });
         if let Some(outcome) = &outcome {
-            self.judge(&mut inside, outcome, from)?;
+            self.judge(inside, outcome, with)?;
         }
-        settled.map_err(|_| Error::Failed(self.first_failed(&mut inside).unwrap_or(from)))
+        settled.map_err(|_| Error::Failed(self.first_failed(inside).unwrap_or(with)))
     }
 
     /// How a call of the team ended.
