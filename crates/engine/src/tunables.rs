@@ -276,7 +276,7 @@ macro_rules! table {
 }
 
 table! {
-    EAGER_LIMIT = "eager_limit", 128 << 10, "bytes", "The longest message between ranks of a node that is sent at once, without waiting for its receive. More makes senders wait less, and takes more memory at receivers. If there are more ranks than CPUs, and neither this nor mechanism is set, half of a ring if that is more.";
+    EAGER_LIMIT = "eager_limit", 128 << 10, "bytes", "The longest message between ranks of a node that is sent at once, without waiting for its receive. More makes senders wait less, and takes more memory at receivers. If neither this nor mechanism is set: half of a ring if there are more ranks than CPUs and that is more, and up to 512 KiB between ranks that answer each other.";
     CPUS = "cpus", 0, "count", "How many CPUs the library assumes for the ranks of a node, for tests of waiting. 0: those that they may use.";
     SPIN_US = "spin_us", 0, "us", "The shortest time that a waiting rank with a CPU of its own polls before it sleeps. 0: twice the time of a wake-up on this machine. More lowers latency after long waits, less saves energy.";
     YIELD_US = "yield_us", 1000, "us", "How long a waiting rank polls before it sleeps; eight times as long if it has a CPU of its own that other processes take now and then (docs/waiting.md). A rank that shares its CPU yields it between polls, and polls so long for each rank on that CPU. Less leaves more CPU time to other programs.";

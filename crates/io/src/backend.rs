@@ -73,7 +73,7 @@ pub trait Backend: Send + Sync {
         false
     }
 
-    /// Has it no places, so that bytes go where the last ones ended? Those who access it take turns.
+    /// Can it not seek, so that bytes go where the last ones ended? Those who access it take turns.
     fn is_stream(&self) -> bool {
         false
     }

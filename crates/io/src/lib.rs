@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`backend`] | [`Backend`](backend::Backend): what moves bytes to and from one file, and loops that finish what a call leaves undone |
 //! | [`posix`] | the system's own calls |
-//! | [`stream`] | the same for pipes and terminals, which have no places |
+//! | [`stream`] | the same for pipes and terminals, which cannot seek |
 //! | [`fault`] | a wrapper that injects errors, for tests |
 //! | [`failure`] | a call of the system that failed, and the class of error that MPI has for it |
 //! | `rooms` | buffers that are used again |

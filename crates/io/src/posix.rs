@@ -81,8 +81,8 @@ impl Posix {
         })
     }
 
-    /// Has it places? A pipe and a terminal have none.
-    pub fn has_places(&self) -> bool {
+    /// Can it seek? A pipe and a terminal cannot.
+    pub fn is_seekable(&self) -> bool {
         let none = |error: io::Error| error.raw_os_error() == Some(libc::ESPIPE);
         !self.file().stream_position().is_err_and(none)
     }

@@ -1,4 +1,4 @@
-//! Files without places: pipes, terminals, sockets. The next bytes follow the last ones; the offset of an access is not used. Ranks that have one open
+//! Files that cannot seek: pipes, terminals, sockets. The next bytes follow the last ones; the offset of an access is not used. Ranks that have one open
 //! together take turns. A write to a pipe that nobody reads is an error of that write, and no signal.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
@@ -9,14 +9,14 @@ use isthmus_os::signal::without;
 use crate::backend::{Backend, Holder};
 use crate::posix::Posix;
 
-/// A file of the system's that has no places.
+/// A file of the system's that cannot seek.
 #[derive(Debug)]
 pub struct Stream(Posix);
 
 impl Stream {
-    /// `file`, if it has no places; else the file itself.
+    /// `file`, if it cannot seek; else the file itself.
     pub fn of(file: Posix) -> Result<Self, Posix> {
-        if file.has_places() { Err(file) } else { Ok(Self(file)) }
+        if file.is_seekable() { Err(file) } else { Ok(Self(file)) }
     }
 }
 

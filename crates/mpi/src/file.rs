@@ -98,7 +98,7 @@ pub struct File {
     /// The individual pointer, in etypes.
     pointer: AtomicI64,
     shared: Shared,
-    /// Has it no places, with any member?
+    /// Can it not seek, with any member?
     is_stream: bool,
     is_atomic: AtomicBool,
     /// Has this process looked at the file by itself, since it made the last collective access? Then others may do so, too, and write after that only.

@@ -149,7 +149,7 @@ impl File {
         let position = match whence {
             Whence::At(offset) | Whence::Ordered(offset) => place(offset),
             Whence::Individual => self.take_pointer(etypes, place),
-            // In a file without places others wait for a range that has been taken: one of an empty view is not.
+            // Where a file cannot seek, others wait for a range that has been taken: one of an empty view is not.
             Whence::Shared => place(0).and_then(|_| self.take_shared(etypes, place)),
         }?;
         Ok(FileAccess {

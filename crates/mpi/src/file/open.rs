@@ -148,7 +148,7 @@ fn open(path: &Path, amode: i32, hints: &Hints, create: Create) -> std::io::Resu
 /// What a member says of its part: its error, the place of the shared pointer, the size of the file with [`STREAM`], and which file it is.
 type Said = [u64; 4];
 
-/// With the size of a file: it has no places. No size is so great.
+/// With the size of a file: it cannot seek. No size is so great.
 const STREAM: u64 = 1 << 63;
 
 /// Which file it is on this node, where programs are checked.

@@ -75,7 +75,7 @@ impl FileAccess {
         back.finish(ended)
     }
 
-    /// As [`Self::run`], of a file without places.
+    /// As [`Self::run`], of a file that cannot seek.
     fn run_in_turn(self) -> Result<Status> {
         let file = Arc::clone(&self.file);
         let seen = Arc::clone(&self.seen);

@@ -89,7 +89,7 @@ pub fn file_get_position(fh: &File) -> Result<i64> {
 /// `MPI_File_seek_shared`: move the shared pointer. Collective; the arguments must be the same everywhere. Blocks until all have called.
 pub fn file_seek_shared(fh: &File, offset: i64, whence: i32) -> Result<()> {
     let to = offset as u64 ^ (whence as u64) << 48;
-    fh.together("file_seek_shared", fh.check_places(), "the place to seek", to)?;
+    fh.together("file_seek_shared", fh.check_seekable(), "the place to seek", to)?;
     // Now that all have called, none of them moves the pointer or the end of the file.
     let to = fh.sought(offset, whence, || fh.shared.load());
     fh.agree(to.as_ref().map(drop).map_err(Clone::clone))?;

@@ -141,7 +141,7 @@ pub fn file_set_view(
         if fh.is_stream && !(seen.view.is_empty() || seen.filetype.is_contiguous()) {
             return Err(fail!(
                 UnsupportedOperation,
-                "filetype has gaps, and {} has no places that could be left out",
+                "filetype has gaps, and {} cannot seek over them: it is a pipe or a terminal",
                 fh.path
             ));
         }

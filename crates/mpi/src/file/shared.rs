@@ -3,7 +3,7 @@
 //! Of two words one is the pointer. `MPI_File_set_view` puts it to the start in the exchange that it has anyway: rank 0 clears the
 //! other word before that, and all ranks use that word afterwards. The last view has put it out of use on all ranks (decision 225).
 //!
-//! A third word is for files without places (`stream.rs`): how many bytes have gone through.
+//! A third word is for files that cannot seek (`stream.rs`): how many bytes have gone through.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -28,7 +28,7 @@ const WORD: u64 = 8;
 /// Bytes that are taken for the words.
 const BYTES: u64 = WORDS as u64 * WORD;
 const WORDS: usize = 3;
-/// The word of what has gone through a file without places.
+/// The word of what has gone through a file that cannot seek.
 const PASSED: usize = 2;
 /// `MPI_INT64_T`.
 const INT64: Handle<Datatype> = Handle::from_raw(0x258);
@@ -168,7 +168,7 @@ impl Shared {
         }
     }
 
-    /// How many bytes have gone through a file without places.
+    /// How many bytes have gone through a file that cannot seek.
     pub fn passed(&self) -> Result<i64> {
         self.load_at(PASSED)
     }

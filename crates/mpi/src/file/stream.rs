@@ -1,4 +1,4 @@
-//! Files without places, as pipes and terminals are (MPI-5.0 §14.2.1, `MPI_MODE_SEQUENTIAL`): members access them in turn, in the order in which they
+//! Files that cannot seek, as pipes and terminals (MPI-5.0 §14.2.1, `MPI_MODE_SEQUENTIAL`): members access them in turn, in the order in which they
 //! were given ranges by the shared pointer. A word beside the pointer says how many bytes have gone through; a member whose range begins there
 //! makes its access, and moves the word to the end of its range, whether it could make the access or not (decision 226).
 
@@ -13,12 +13,12 @@ use crate::fail;
 use crate::status::Status;
 
 impl File {
-    /// Refuse to go to a place where there are none.
-    pub(super) fn check_places(&self) -> Result<()> {
+    /// Refuse an offset of a file that cannot seek.
+    pub(super) fn check_seekable(&self) -> Result<()> {
         if self.is_stream {
             return Err(fail!(
                 UnsupportedOperation,
-                "{} has no places to go to: it is a pipe or a terminal",
+                "{} cannot seek: it is a pipe or a terminal",
                 self.path
             ));
         }
