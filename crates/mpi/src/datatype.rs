@@ -16,15 +16,15 @@ mod tests;
 
 use std::ffi::c_void;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::attribute::{Attributes, Cached, Keyvals};
 use crate::constants::PROC_NULL;
 use crate::device;
 use crate::error::{Class, Error, Result};
 use crate::fail;
-use crate::handle::{Handle, Object, ObjectKind, Table};
+use crate::handle::{Handle, Object, ObjectKind, Table, share};
 
 pub use attributes::{
     type_create_keyval, type_delete_attr, type_dup, type_free, type_free_keyval, type_get_attr, type_set_attr,
@@ -55,8 +55,8 @@ pub struct Datatype {
     committed: AtomicBool,
     attributes: Attributes<Datatype>,
     name: Mutex<String>,
-    handle: OnceLock<Handle<Datatype>>,
-    this: Weak<Datatype>,
+    /// The value of its handle; the null handle's until it has one.
+    handle: AtomicU32,
 }
 
 /// Nothing lies before it: the first page of memory is never there.
@@ -128,7 +128,7 @@ fn every_predefined() -> Vec<Option<Arc<Datatype>>> {
         });
         datatype.committed.store(true, Ordering::Relaxed);
         *datatype.name() = named.name.to_owned();
-        let _ = datatype.handle.set(Handle::from_raw(named.raw));
+        datatype.handle.store(named.raw, Ordering::Relaxed);
         list.push(Some(datatype));
     }
     list
@@ -153,14 +153,13 @@ fn check_packed(argument: &str, buffer: *const c_void, bytes: i64) -> Result<ist
 
 impl Datatype {
     fn new(definition: Definition) -> Arc<Self> {
-        Arc::new_cyclic(|this| Self {
+        Arc::new(Self {
             contiguous: definition.described.is_contiguous(),
             definition,
             committed: AtomicBool::new(false),
             attributes: Attributes::new(),
             name: Mutex::default(),
-            handle: OnceLock::new(),
-            this: this.clone(),
+            handle: AtomicU32::new(Self::NULL),
         })
     }
 
@@ -170,8 +169,11 @@ impl Datatype {
     }
 
     fn insert(datatype: Arc<Self>) -> Result<Handle<Self>> {
-        let handle = Self::table().insert(Arc::clone(&datatype))?;
-        let _ = datatype.handle.set(handle);
+        let handle = Self::table().insert(datatype)?;
+        handle
+            .resolve("datatype")?
+            .handle
+            .store(handle.raw(), Ordering::Relaxed);
         Ok(handle)
     }
 
@@ -195,13 +197,13 @@ impl Datatype {
 
     /// The handle by which users hold it.
     pub fn handle(&self) -> Handle<Self> {
-        self.handle.get().copied().unwrap_or(Handle::NULL)
+        Handle::from_raw(self.handle.load(Ordering::Relaxed))
     }
 
     /// A share in the object, for what outlives its handle.
     pub fn share_object(&self) -> Arc<Self> {
-        let this = self.this.upgrade();
-        this.unwrap_or_else(|| unreachable!("datatypes live in an Arc from the start"))
+        // SAFETY: `new` alone makes datatypes, in an `Arc`, which lives as long as the reference to what is in it.
+        unsafe { share(self) }
     }
 
     /// Do something with a handle that names it, even if the user has freed its own.
