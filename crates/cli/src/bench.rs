@@ -35,6 +35,7 @@ mod paper;
 mod peers;
 mod placement;
 mod plot;
+mod predicted;
 mod process;
 mod quantity;
 mod record;
@@ -215,6 +216,9 @@ enum What {
         /// Time the non-blocking forms, beside the blocking ones
         #[arg(long)]
         nonblocking: bool,
+        /// Print what the cost model says beside what was measured
+        #[arg(long, conflicts_with = "nonblocking")]
+        model: bool,
         /// These collectives only
         #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = catalogue::COLLECTIVES)]
         of: Vec<String>,
@@ -310,6 +314,7 @@ impl What {
                 of,
                 ranks,
                 sizes,
+                model: _,
             } => return catalogue::collectives(*nonblocking, &ranks.ranks, of, &sizes.sizes),
             What::Quotas(ranks) => return calls::quotas(&ranks.ranks),
             What::Neighbours { what, ranks } => return neighbours::neighbours(what, &ranks.ranks),
@@ -415,6 +420,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     for experiment in &experiments {
         let table = series::measure(experiment, &libraries, &workshop, Share::UNLIMITED)?;
         println!("{}{}", table.text(), judge::lines(&table));
+        if matches!(arguments.what, Some(What::Collectives { model: true, .. })) {
+            println!("{}", predicted::text(&table));
+        }
         tables.push(table);
         // After each experiment: what was measured is not lost if the next is interrupted.
         write(options, &tables, &cpus)?;

@@ -10,6 +10,7 @@
 
 mod case;
 mod explain;
+pub mod model;
 mod overrides;
 mod table;
 
@@ -20,7 +21,7 @@ pub use case::Case;
 pub use explain::{Explained, Step, collectives};
 pub use overrides::{check, report};
 pub use table::{
-    Allgather, Allgatherv, Allreduce, Alltoall, Alltoallv, Barrier, Bcast, Gather, Gatherv, Reduce, ReduceScatter,
+    ALL, Allgather, Allgatherv, Allreduce, Alltoall, Alltoallv, Barrier, Bcast, Gather, Gatherv, Reduce, ReduceScatter,
     Scan, Scatter, Scatterv,
 };
 
