@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
-use super::combine::{Class, Combine, Operator};
+use super::combine::{Class, Combine, Operator, nothing};
 
 /// Are all earlier stores of this CPU visible once an atomic instruction is over, as after a fence?
 pub(super) const ORDERS: bool = cfg!(target_arch = "x86_64");
@@ -29,7 +29,7 @@ macro_rules! by_width {
     ($name:ident, $atomic:ty, $int:ty $(, $float:ty)?) => {
         /// # Safety
         /// As for [`apply`].
-        #[inline]
+        #[inline(always)] // Of a single element the operator is known: see `single`.
         unsafe fn $name(combine: &Combine, target: *mut u8, operand: *const u8, result: *mut u8, count: usize) {
             for index in 0..count {
                 let (at, from) = (target.cast::<$int>().wrapping_add(index), operand.cast::<$int>().wrapping_add(index));
@@ -95,7 +95,7 @@ fn exchange<T: Copy>(load: impl Fn() -> T, combine: impl Fn(T) -> T, swap: impl 
 /// [`serves`] must be true for the width and `target`. As many elements must be readable and writable at `target`, where everybody
 /// goes by this function and [`compare_swap`]; readable at `operand`, unless it is a no-op; and writable at `result`, if it is not
 /// null.
-#[inline]
+#[inline(always)]
 pub(super) unsafe fn apply(combine: &Combine, target: *mut u8, operand: *const u8, result: *mut u8, count: usize) {
     // SAFETY: the caller's promise, in each case.
     unsafe {
@@ -106,6 +106,53 @@ pub(super) unsafe fn apply(combine: &Combine, target: *mut u8, operand: *const u
             8 => eights(combine, target, operand, result, count),
             _ => sixteens(combine, target, operand, result, count),
         }
+    }
+}
+
+/// [`apply`] to one element whose width, class and operator were known when this was compiled: one instruction, or a short loop around one.
+///
+/// # Safety
+/// As for [`apply`].
+pub(super) type Single = unsafe fn(target: *mut u8, operand: *const u8, result: *mut u8);
+
+/// What does the same to one element of 4 or 8 bytes. `None`: it takes the kernel, or another width.
+pub(super) fn single(combine: &Combine) -> Option<Single> {
+    macro_rules! of_width {
+        ($width:literal, $class:ident, $operator:ident) => {{
+            /// # Safety
+            /// As for [`apply`].
+            unsafe fn one(target: *mut u8, operand: *const u8, result: *mut u8) {
+                const COMBINE: Combine = Combine {
+                    class: Class::$class,
+                    operator: Operator::$operator,
+                    width: $width,
+                    number: 0,
+                    kernel: nothing,
+                };
+                // SAFETY: the caller's promise.
+                unsafe { apply(&COMBINE, target, operand, result, 1) };
+            }
+            Some(one as Single)
+        }};
+    }
+    macro_rules! of {
+        ($class:ident, $operator:ident) => {
+            match combine.width {
+                4 => of_width!(4, $class, $operator),
+                8 => of_width!(8, $class, $operator),
+                _ => None,
+            }
+        };
+    }
+    match (combine.class, combine.operator) {
+        (_, Operator::Replace) => of!(Opaque, Replace),
+        (_, Operator::NoOp) => of!(Opaque, NoOp),
+        (Class::Signed | Class::Unsigned, Operator::Sum) => of!(Signed, Sum),
+        (Class::Signed | Class::Unsigned, Operator::And) => of!(Signed, And),
+        (Class::Signed | Class::Unsigned, Operator::Or) => of!(Signed, Or),
+        (Class::Signed | Class::Unsigned, Operator::Xor) => of!(Signed, Xor),
+        (Class::Float, Operator::Sum) => of!(Float, Sum),
+        _ => None,
     }
 }
 

@@ -4,6 +4,8 @@
 use isthmus_datatype::op::{self, Predefined};
 use isthmus_datatype::{Element, Kernel};
 
+use super::atomic::{self, Single};
+
 /// What an element is, as far as atomic instructions care.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -105,23 +107,19 @@ impl Combine {
     }
 }
 
-/// What one atomic instruction, or a short loop around one, does to an element without its kernel.
+/// What an accumulate does to elements in a row, with what is looked up once for all of them.
 #[derive(Debug, Clone, Copy)]
-pub struct Instruction(pub(super) Combine);
+pub struct RowCombine {
+    pub(super) combine: Combine,
+    /// If instructions serve a single element without the kernel.
+    pub(super) single: Option<Single>,
+}
 
-impl Instruction {
-    /// The instruction that does the same. `None`: there is none.
-    pub fn of(combine: &Combine) -> Option<Self> {
-        let is_there = matches!(
-            (combine.class, combine.operator),
-            (_, Operator::Replace | Operator::NoOp)
-                | (
-                    Class::Signed | Class::Unsigned,
-                    Operator::Sum | Operator::And | Operator::Or | Operator::Xor
-                )
-                | (Class::Float, Operator::Sum)
-        );
-        (is_there && matches!(combine.width, 4 | 8)).then_some(Self(*combine))
+impl RowCombine {
+    /// The same in a row.
+    pub fn of(combine: Combine) -> Self {
+        let single = atomic::single(&combine);
+        Self { combine, single }
     }
 }
 
@@ -161,7 +159,9 @@ fn element(class: Class, width: u32) -> Option<Element> {
     })
 }
 
-unsafe fn nothing(_left: *const u8, _right: *const u8, _result: *mut u8, _count: usize) {}
+/// # Safety
+/// None: it does nothing.
+pub(super) unsafe fn nothing(_left: *const u8, _right: *const u8, _result: *mut u8, _count: usize) {}
 
 fn replace(width: u32) -> Option<Kernel> {
     macro_rules! widths {
