@@ -375,6 +375,8 @@ static void measure_brief(const char *cell, double budget_us)
         ((double *)mine)[i] = 1;
     struct samples *samples = time_operations(brief_calls, 1, budget_us);
     MPI_Bcast(&calls, 1, MPI_LONG_LONG, 0, MPI_COMM_WORLD);
+    if (brief == LOCK)
+        MPI_Win_lock_all(0, window);
     MPI_Win_sync(window);
     if (rank == 1 && !is_brief_right(bytes))
         give_up("rma: what a short operation has left is wrong");
@@ -384,8 +386,6 @@ static void measure_brief(const char *cell, double budget_us)
     }
     free(mine);
     free(result);
-    if (brief == LOCK)
-        MPI_Win_lock_all(0, window);
     close_memory(brief == PUTS_OF_ONE_FLUSH);
 }
 
