@@ -115,7 +115,7 @@ pub(super) unsafe fn apply(combine: &Combine, target: *mut u8, operand: *const u
 /// As for [`apply`].
 pub(super) type Single = unsafe fn(target: *mut u8, operand: *const u8, result: *mut u8);
 
-/// What does the same to one element of 4 or 8 bytes. `None`: it takes the kernel, or another width.
+/// The function for one element of 4 or 8 bytes. `None`: it takes the kernel, or has another width.
 pub(super) fn single(combine: &Combine) -> Option<Single> {
     macro_rules! of_width {
         ($width:literal, $class:ident, $operator:ident) => {{
