@@ -9,7 +9,8 @@ use isthmus_transfer::copy::copy;
 use isthmus_transfer::layout::Cursor;
 use isthmus_transfer::{Direction, Layout, Span};
 
-use super::combine::{Combine, Operator, RowCombine, WIDEST};
+use super::atomic::RowCombine;
+use super::combine::{Combine, Operator, WIDEST};
 use super::flow::{Flow, check_alive, copy_short, settle};
 use super::locks::SPAN;
 use super::mailbox::{self, Asked, Outcome};

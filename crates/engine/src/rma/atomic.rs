@@ -109,6 +109,22 @@ pub(super) unsafe fn apply(combine: &Combine, target: *mut u8, operand: *const u
     }
 }
 
+/// What an accumulate does to elements in a row, with what is looked up once for all of them.
+#[derive(Debug, Clone, Copy)]
+pub struct RowCombine {
+    pub(super) combine: Combine,
+    /// If instructions serve a single element without the kernel.
+    pub(super) single: Option<Single>,
+}
+
+impl RowCombine {
+    /// The same in a row.
+    pub fn of(combine: Combine) -> Self {
+        let single = single(&combine);
+        Self { combine, single }
+    }
+}
+
 /// [`apply`] to one element whose width, class and operator were known when this was compiled: one instruction, or a short loop around one.
 ///
 /// # Safety

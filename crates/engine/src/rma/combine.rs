@@ -4,8 +4,6 @@
 use isthmus_datatype::op::{self, Predefined};
 use isthmus_datatype::{Element, Kernel};
 
-use super::atomic::{self, Single};
-
 /// What an element is, as far as atomic instructions care.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -104,22 +102,6 @@ impl Combine {
     /// Bytes of an element.
     pub fn width(&self) -> u32 {
         self.width
-    }
-}
-
-/// What an accumulate does to elements in a row, with what is looked up once for all of them.
-#[derive(Debug, Clone, Copy)]
-pub struct RowCombine {
-    pub(super) combine: Combine,
-    /// If instructions serve a single element without the kernel.
-    pub(super) single: Option<Single>,
-}
-
-impl RowCombine {
-    /// The same in a row.
-    pub fn of(combine: Combine) -> Self {
-        let single = atomic::single(&combine);
-        Self { combine, single }
     }
 }
 
