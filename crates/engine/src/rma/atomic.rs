@@ -320,6 +320,43 @@ mod tests {
     }
 
     #[test]
+    fn a_single_element_is_changed_as_a_row_of_one_is() {
+        let kinds = [
+            (Class::Opaque, Operator::Replace),
+            (Class::Opaque, Operator::NoOp),
+            (Class::Signed, Operator::Sum),
+            (Class::Unsigned, Operator::And),
+            (Class::Signed, Operator::Or),
+            (Class::Unsigned, Operator::Xor),
+            (Class::Float, Operator::Sum),
+        ];
+        // Numbers of 4 and of 8 bytes.
+        let (before, operand) = (0x4040_0000_4040_0000_u64, 0x40a0_0000_40a0_0000_u64);
+        for ((class, operator), width) in kinds.into_iter().flat_map(|kind| [(kind, 4), (kind, 8)]) {
+            let combine = Combine::of(class, width, operator).expect("a usual one");
+            let single = single(&combine).expect("there is one");
+            let (mut cells, mut results) = ([before; 2], [0_u64; 2]);
+            let [one, row] = &mut cells;
+            let [of_one, of_row] = &mut results;
+            let from = (&raw const operand).cast();
+            // SAFETY: an element each, ours and aligned.
+            unsafe {
+                single((&raw mut *one).cast(), from, (&raw mut *of_one).cast());
+                apply(&combine, (&raw mut *row).cast(), from, (&raw mut *of_row).cast(), 1);
+            }
+            assert_eq!((*one, *of_one), (*row, *of_row), "{class:?} {operator:?} {width}");
+            assert_ne!(*of_one, 0);
+            assert_eq!(
+                *one == before,
+                operator == Operator::NoOp,
+                "{class:?} {operator:?} {width}"
+            );
+        }
+        let product = Combine::of(Class::Signed, 8, Operator::Product).expect("a usual one");
+        assert!(single(&product).is_none(), "it takes the kernel");
+    }
+
+    #[test]
     fn compare_and_swap_of_every_width() {
         for width in [1u32, 2, 4, 8, 16] {
             let mut cells = Cells([7; 4]);
