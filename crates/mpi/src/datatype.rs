@@ -19,6 +19,8 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use isthmus_os::switches::Switch;
+
 use crate::attribute::{Attributes, Cached, Keyvals};
 use crate::constants::PROC_NULL;
 use crate::device;
@@ -62,6 +64,12 @@ pub struct Datatype {
 /// Nothing lies before it: the first page of memory is never there.
 const FIRST_ADDRESS: usize = 4096;
 
+/// Is this surely an address in host memory where elements of a predefined type may lie?
+#[inline]
+pub(crate) fn is_host(address: *const c_void) -> bool {
+    address.addr() >= FIRST_ADDRESS && !Switch::Devices.is_on()
+}
+
 static KEYVALS: Keyvals<Datatype> = Keyvals::new(13);
 
 impl Object for Datatype {
@@ -99,20 +107,25 @@ impl Handle<Datatype> {
     /// As [`Handle::resolve`], for `count` elements. Of none the null handle is a type, too, as MPICH has it: programs send empty messages so.
     #[inline]
     pub fn resolve_for(self, count: impl Into<i64>, argument: &str) -> Result<&'static Datatype> {
-        self.resolve_unless(|| count.into() == 0, argument)
+        self.resolve_with(count, 0, argument)
     }
 
     /// As [`Self::resolve_for`], of what goes to or comes from a rank: to and from `MPI_PROC_NULL` nothing does.
-    #[inline]
+    #[inline(always)] // Half of what a short call costs is calls.
     pub fn resolve_with(self, count: impl Into<i64>, rank: i32, argument: &str) -> Result<&'static Datatype> {
-        self.resolve_unless(|| count.into() == 0 || rank == PROC_NULL, argument)
+        match Datatype::table().get(self.raw()) {
+            Some(datatype) => Ok(datatype),
+            None => self.resolve_null(count.into() == 0 || rank == PROC_NULL, argument),
+        }
     }
 
-    #[inline]
-    fn resolve_unless(self, is_idle: impl FnOnce() -> bool, argument: &str) -> Result<&'static Datatype> {
-        match self.resolve(argument) {
-            Err(_) if self.is_null() && is_idle() => Ok(byte()),
-            resolved => resolved,
+    /// The type that the null handle is of no elements.
+    #[cold]
+    #[inline(never)]
+    fn resolve_null(self, is_idle: bool, argument: &str) -> Result<&'static Datatype> {
+        match self.is_null() && is_idle {
+            true => Ok(byte()),
+            false => self.resolve(argument),
         }
     }
 }
@@ -193,6 +206,12 @@ impl Datatype {
     #[inline]
     pub fn described(&self) -> &Type {
         &self.definition.described
+    }
+
+    /// Does this handle name it? To be asked of predefined types: others it may not know.
+    #[inline]
+    pub(crate) fn is(&self, handle: Handle<Self>) -> bool {
+        self.named().is_some_and(|named| named.raw == handle.raw())
     }
 
     /// The handle by which users hold it.

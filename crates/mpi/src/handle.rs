@@ -318,7 +318,7 @@ impl<T: Object> Table<T> {
     }
 
     #[inline]
-    fn get(&self, raw: u32) -> Option<&T> {
+    pub(crate) fn get(&self, raw: u32) -> Option<&T> {
         match self.predefined(raw) {
             Some(entry) => entry.as_deref(),
             // SYNC: table-object

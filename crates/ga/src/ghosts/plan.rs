@@ -8,7 +8,7 @@ use isthmus_armci::vector::End;
 use crate::array::Array;
 use crate::distribution::Block;
 use crate::error::Result;
-use crate::onesided::{Buffer, plan_periodic};
+use crate::onesided::{Buffer, at_once, plan_periodic};
 use crate::patch::{Patch, offset};
 
 /// The block of the calling process, and the box of its part, margin included, in indexes of the array.
@@ -93,7 +93,7 @@ pub(super) fn make(steps: &[Step], wait: impl Fn() -> Result<()>) -> Result<()> 
         if step.waits {
             wait()?;
         }
-        step.copies.iter().try_for_each(Copy::make)?;
+        at_once(|| step.copies.iter().try_for_each(Copy::make))?;
     }
     Ok(())
 }
