@@ -193,8 +193,16 @@ impl Operations {
 
     /// Regions of buffers, and of what is read or written still, to be closed.
     pub fn regions(&self) -> impl Iterator<Item = NonNull<Mr>> {
-        let under_way = |chunk: &Chunk| chunk.operations.iter().filter_map(|operation| operation.region).collect::<Vec<_>>();
-        self.chunks.iter().flat_map(move |chunk| under_way(chunk).into_iter().chain(chunk.region))
+        let under_way = |chunk: &Chunk| {
+            chunk
+                .operations
+                .iter()
+                .filter_map(|operation| operation.region)
+                .collect::<Vec<_>>()
+        };
+        self.chunks
+            .iter()
+            .flat_map(move |chunk| under_way(chunk).into_iter().chain(chunk.region))
     }
 
     /// There are no frames to be.

@@ -73,7 +73,11 @@ fn in_nodes(arguments: &Arguments) -> Result<()> {
         command.args(["netns", "exec", node]).arg(std::env::current_exe()?);
         command.args(["bare-fabric", "--side", &side.to_string(), "--seconds"]);
         command.arg(arguments.seconds.to_string());
-        let ways = [(arguments.stream, "--stream"), (arguments.put, "--put"), (arguments.get, "--get")];
+        let ways = [
+            (arguments.stream, "--stream"),
+            (arguments.put, "--put"),
+            (arguments.get, "--get"),
+        ];
         command.args(ways.iter().filter(|way| way.0).map(|way| way.1));
         command.args(arguments.sizes.iter().map(|size| size.0.to_string()));
         let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
@@ -181,7 +185,9 @@ fn one_side(arguments: &Arguments, asks: bool) -> Result<()> {
         return side.serve(arguments.stream);
     }
     let parts = if arguments.stream { WINDOW as f64 } else { 2.0 };
-    measure(arguments, parts, |size, count| side.steps(size, count, arguments.stream))?;
+    measure(arguments, parts, |size, count| {
+        side.steps(size, count, arguments.stream)
+    })?;
     side.order(0, 0)
 }
 
@@ -194,7 +200,12 @@ fn reach(arguments: &Arguments, asks: bool, wanted: &ProviderFilter, longest: us
     let at = memory.as_mut_ptr();
     // SAFETY: the memory lives longer than the endpoint is used, and is looked at by pointer.
     let exposed = unsafe { endpoint.expose_to_writes(at, longest + 1, 1) }?;
-    let own = [&exposed.key().to_ne_bytes()[..], &(at as u64).to_ne_bytes(), endpoint.name()].concat();
+    let own = [
+        &exposed.key().to_ne_bytes()[..],
+        &(at as u64).to_ne_bytes(),
+        endpoint.name(),
+    ]
+    .concat();
     let other = exchange(&own)?;
     let (numbers, name) = other.split_at_checked(16).context("the other side has gone")?;
     let number = |at: usize| u64::from_ne_bytes(numbers[at..at + 8].try_into().expect("8 bytes"));

@@ -77,8 +77,18 @@ fn experiments(sizes: &[Size]) -> Vec<Experiment> {
         collectives(sizes),
         transfers(sizes),
         elements(),
-        bursts("network-puts", "MPI_Put between two nodes, 64 with one flush", "--put", sizes),
-        bursts("network-gets", "MPI_Get between two nodes, 64 with one flush", "--get", sizes),
+        bursts(
+            "network-puts",
+            "MPI_Put between two nodes, 64 with one flush",
+            "--put",
+            sizes,
+        ),
+        bursts(
+            "network-gets",
+            "MPI_Get between two nodes, 64 with one flush",
+            "--get",
+            sizes,
+        ),
         Experiment {
             nodes: NODES,
             runs: vec![alone(4, &[])],
