@@ -1,8 +1,8 @@
 /* What two processes in two network namespaces get out of a bare TCP socket (TCP_NODELAY, both sides look at it all the time).
  *
- *   network_floors --nodes A,B --address B's [--stream] [--seconds S] [SIZE ...]
+ *   network_floors --nodes A,B --address B's [--stream | --put | --get] [--seconds S] [SIZE ...]
  *
- * Half round trips, or with --stream the time of a message in windows of 64, each answered by one byte: `result socket`. The namespaces
+ * Half round trips, or with --stream (and with --put and --get, which other floors make of it) the time of a message in windows of 64, each answered by one byte: `result socket`. The namespaces
  * are those of ip-netns(8). */
 #define _GNU_SOURCE
 #include "measure.h"
@@ -114,7 +114,7 @@ int main(int argc, char **argv)
     const char *second = strchr(nodes, ',');
     if (!second)
         return 1;
-    stream = has_option(argc, argv, "--stream");
+    stream = has_option(argc, argv, "--stream") || has_option(argc, argv, "--put") || has_option(argc, argv, "--get");
     /* Values of options look like cells. */
     int cells = 0;
     for (int i = 0; i < a.count; i++)

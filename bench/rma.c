@@ -1,6 +1,9 @@
 /* One-sided operations of rank 0, and how windows synchronise.
  *
  *   rma [--seconds S] [KIND:NUMBER ...]
+ *   rma --put | --get [--seconds S] [SIZE ...]
+ *
+ * With --put or --get the time of one of 64 that are completed by one flush, on memory of MPI_Win_allocate. Otherwise:
  *
  * By bytes, from rank 0 to rank 1, with the flush that completes each operation, under MPI_Win_lock_all:
  *   put-allocate get-allocate acc-allocate   on memory of MPI_Win_allocate (acc: MPI_SUM of doubles)
@@ -25,10 +28,10 @@
 #include <armci.h>
 #endif
 
-enum { TAG = 7, OUTSIDE = -1 };
+enum { TAG = 7, OUTSIDE = -1, BURST = 64 };
 enum move { PUT, GET, ACC };
 
-static int rank, ranks, size, is_armci, origins;
+static int rank, ranks, size, is_armci, origins, burst, of_puts, of_gets;
 static enum move move;
 static struct section section;
 /* `memory` is what a rank exposes, `mine` what rank 0 has. */
@@ -79,12 +82,13 @@ static void move_once(void)
 #endif
     int count = section.span > 0 ? 1 : move == ACC ? size / 8 : size;
     MPI_Datatype type = section.span > 0 ? section.type : move == ACC ? MPI_DOUBLE : MPI_BYTE;
-    if (move == PUT)
-        MPI_Put(mine, count, type, 1, 0, count, type, window);
-    else if (move == GET)
-        MPI_Get(mine, count, type, 1, 0, count, type, window);
-    else
-        MPI_Accumulate(mine, count, type, 1, 0, count, type, MPI_SUM, window);
+    for (int i = 0; i < burst; i++)
+        if (move == PUT)
+            MPI_Put(mine, count, type, 1, 0, count, type, window);
+        else if (move == GET)
+            MPI_Get(mine, count, type, 1, 0, count, type, window);
+        else
+            MPI_Accumulate(mine, count, type, 1, 0, count, type, MPI_SUM, window);
     MPI_Win_flush(1, window);
 }
 
@@ -277,15 +281,16 @@ static void measure_move(const char *cell, double budget_us)
 {
     int is_ordinary = has(cell, "create");
     size = cell_size(cell);
-    move = has(cell, "put") ? PUT : has(cell, "get") ? GET : ACC;
+    move = of_puts || has(cell, "put") ? PUT : of_gets || has(cell, "get") ? GET : ACC;
     is_armci = has(cell, "armci");
+    burst = of_puts || of_gets ? BURST : 1;
     section = shape_of(cell, size / 8);
     MPI_Aint bytes = section.span > 0 ? (MPI_Aint)(section.span * sizeof(double)) : size;
     open_memory(is_ordinary, bytes);
     mine = buffer((int)bytes);
     check_moves(1);
     int is_away = has(cell, "computing") || has(cell, "idle");
-    struct samples *samples = is_away ? measure_away(has(cell, "computing")) : time_operations(moves, 1, budget_us);
+    struct samples *samples = is_away ? measure_away(has(cell, "computing")) : time_operations(moves, burst, budget_us);
     check_moves(1000);
     if (rank == 0) {
         printf("result rma kind=%.*s size=%d ", (int)strcspn(cell, ":"), cell, size);
@@ -519,6 +524,8 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     pin(rank);
+    of_puts = has_option(argc, argv, "--put");
+    of_gets = has_option(argc, argv, "--get");
     if (rank == 0)
         print_library();
     for (int i = 0; i < a.count; i++) {

@@ -102,8 +102,26 @@ impl Endpoint {
         Ok(endpoint)
     }
 
+    /// Open one for memory only: it neither takes nor sends frames. Blocks as [`Self::open`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open_for_memory(wanted: &ProviderFilter) -> Result<Self> {
+        let mut endpoint = Self::open_without_buffers(wanted)?;
+        endpoint.make(OperationKind::Read)?;
+        Ok(endpoint)
+    }
+
     /// It receives nothing yet.
     pub(crate) fn open_without_receives(wanted: &ProviderFilter) -> Result<Self> {
+        let mut endpoint = Self::open_without_buffers(wanted)?;
+        endpoint.unposted = endpoint.make(OperationKind::Receive)?;
+        endpoint.make(OperationKind::Send)?;
+        endpoint.make(OperationKind::Read)?;
+        Ok(endpoint)
+    }
+
+    fn open_without_buffers(wanted: &ProviderFilter) -> Result<Self> {
         let library = Library::open()?;
         let offer = Offer::find(library, wanted)?;
         let info = offer.info().as_ptr();
@@ -140,9 +158,6 @@ impl Endpoint {
                 was_last: false,
                 destinations: Vec::new(),
             };
-            endpoint.unposted = endpoint.make(OperationKind::Receive)?;
-            endpoint.make(OperationKind::Send)?;
-            endpoint.make(OperationKind::Read)?;
             endpoint.learn_name()?;
             Ok(endpoint)
         }

@@ -191,9 +191,18 @@ impl Operations {
         (at < self.chunks[*number].operations.len()).then_some(number * STRIDE + at)
     }
 
-    /// Regions of buffers, to be closed.
+    /// Regions of buffers, and of what is read or written still, to be closed.
     pub fn regions(&self) -> impl Iterator<Item = NonNull<Mr>> {
-        self.chunks.iter().filter_map(|chunk| chunk.region)
+        let under_way = |chunk: &Chunk| {
+            chunk
+                .operations
+                .iter()
+                .filter_map(|operation| operation.region)
+                .collect::<Vec<_>>()
+        };
+        self.chunks
+            .iter()
+            .flat_map(move |chunk| under_way(chunk).into_iter().chain(chunk.region))
     }
 
     /// There are no frames to be.

@@ -9,13 +9,15 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use isthmus_fabric::bare::Bare;
 use isthmus_fabric::provider::ProviderFilter;
-use isthmus_fabric::{Destination, Sent};
+use isthmus_fabric::{Destination, Endpoint, Event, Sent};
 use isthmus_os::cpu;
 
 use super::size::Size;
 
 /// Messages that are answered by one of one byte.
 const WINDOW: usize = 64;
+/// Reads or writes that are under way.
+const DEPTH: usize = 16;
 /// What a sample takes at least, in microseconds, and how many there are at most.
 const BATCH_US: f64 = 50.0;
 const MAX_SAMPLES: f64 = 20_000.0;
@@ -32,6 +34,12 @@ pub struct Arguments {
     /// One way, in windows of 64 messages
     #[arg(long)]
     stream: bool,
+    /// Writes into the other side's memory, in windows of 64
+    #[arg(long)]
+    put: bool,
+    /// Reads from there
+    #[arg(long)]
+    get: bool,
     /// About how long it measures
     #[arg(long, default_value_t = 1.0)]
     seconds: f64,
@@ -65,7 +73,12 @@ fn in_nodes(arguments: &Arguments) -> Result<()> {
         command.args(["netns", "exec", node]).arg(std::env::current_exe()?);
         command.args(["bare-fabric", "--side", &side.to_string(), "--seconds"]);
         command.arg(arguments.seconds.to_string());
-        command.args(arguments.stream.then_some("--stream"));
+        let ways = [
+            (arguments.stream, "--stream"),
+            (arguments.put, "--put"),
+            (arguments.get, "--get"),
+        ];
+        command.args(ways.iter().filter(|way| way.0).map(|way| way.1));
         command.args(arguments.sizes.iter().map(|size| size.0.to_string()));
         let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         sides.push(child.with_context(|| format!("cannot start a process in {node}"))?);
@@ -109,34 +122,21 @@ struct Side {
     receives: usize,
 }
 
-fn one_side(arguments: &Arguments, asks: bool) -> Result<()> {
-    let wanted = ProviderFilter {
-        provider: std::env::var("ISTHMUS_FABRIC").ok().filter(|name| !name.is_empty()),
-        ..ProviderFilter::default()
-    };
-    let mut bare = Bare::open(&wanted)?;
-    let name: String = bare.name().iter().map(|byte| format!("{byte:02x}")).collect();
-    println!("{name}");
+/// Tell the other side bytes, and hear its own.
+fn exchange(own: &[u8]) -> Result<Vec<u8>> {
+    println!("{}", own.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
     let mut other = String::new();
     std::io::stdin().read_line(&mut other)?;
     let digits = other.trim().as_bytes().chunks(2);
-    let name = digits.map(|pair| u8::from_str_radix(&String::from_utf8_lossy(pair), 16));
-    let to = bare.resolve(&name.collect::<Result<Vec<u8>, _>>()?)?;
-    let longest = arguments.sizes.iter().map(|size| size.0).max().unwrap_or(0).max(16) as usize;
-    let mut side = Side {
-        bare,
-        to,
-        out: vec![1; longest],
-        into: vec![0; longest],
-        sends: 0,
-        receives: 0,
-    };
-    if !asks {
-        return side.serve(arguments.stream);
-    }
+    let bytes = digits.map(|pair| u8::from_str_radix(&String::from_utf8_lossy(pair), 16));
+    Ok(bytes.collect::<Result<Vec<u8>, _>>()?)
+}
+
+/// Measure each size by `steps`, which does so many steps, and says how many microseconds one of them took.
+fn measure(arguments: &Arguments, parts: f64, mut steps: impl FnMut(usize, usize) -> Result<f64>) -> Result<()> {
     for size in &arguments.sizes {
         let size = size.0 as usize;
-        let first = side.steps(size, 8, arguments.stream)?;
+        let first = steps(size, 8)?;
         let batch = if first >= BATCH_US {
             1
         } else {
@@ -144,10 +144,9 @@ fn one_side(arguments: &Arguments, asks: bool) -> Result<()> {
         };
         let budget = arguments.seconds * 1e6 / arguments.sizes.len() as f64;
         let batches = (budget / (first * batch as f64)).clamp(5.0, MAX_SAMPLES) as usize;
-        let parts = if arguments.stream { WINDOW as f64 } else { 2.0 };
         let mut samples = Vec::new();
         for _ in 0..batches {
-            samples.push(side.steps(size, batch, arguments.stream)? / parts);
+            samples.push(steps(size, batch)? / parts);
         }
         samples.sort_by(f64::total_cmp);
         let at = |share: f64| samples[((samples.len() - 1) as f64 * share).round() as usize];
@@ -159,7 +158,99 @@ fn one_side(arguments: &Arguments, asks: bool) -> Result<()> {
             samples.len()
         );
     }
+    Ok(())
+}
+
+fn one_side(arguments: &Arguments, asks: bool) -> Result<()> {
+    let wanted = ProviderFilter {
+        provider: std::env::var("ISTHMUS_FABRIC").ok().filter(|name| !name.is_empty()),
+        ..ProviderFilter::default()
+    };
+    let longest = arguments.sizes.iter().map(|size| size.0).max().unwrap_or(0).max(16) as usize;
+    if arguments.put || arguments.get {
+        return reach(arguments, asks, &wanted, longest);
+    }
+    let mut bare = Bare::open(&wanted)?;
+    let name = exchange(bare.name())?;
+    let to = bare.resolve(&name)?;
+    let mut side = Side {
+        bare,
+        to,
+        out: vec![1; longest],
+        into: vec![0; longest],
+        sends: 0,
+        receives: 0,
+    };
+    if !asks {
+        return side.serve(arguments.stream);
+    }
+    let parts = if arguments.stream { WINDOW as f64 } else { 2.0 };
+    measure(arguments, parts, |size, count| {
+        side.steps(size, count, arguments.stream)
+    })?;
     side.order(0, 0)
+}
+
+/// Reads or writes of one side in the other's memory, each whole, at most [`DEPTH`] at a time; the other side makes progress, until its last byte says
+/// that it is over.
+#[allow(unsafe_code)] // Its memory is the other side's.
+fn reach(arguments: &Arguments, asks: bool, wanted: &ProviderFilter, longest: usize) -> Result<()> {
+    let mut endpoint = Endpoint::open_for_memory(wanted)?;
+    let mut memory = vec![0_u8; longest + 1];
+    let at = memory.as_mut_ptr();
+    // SAFETY: the memory lives longer than the endpoint is used, and is looked at by pointer.
+    let exposed = unsafe { endpoint.expose_to_writes(at, longest + 1, 1) }?;
+    let own = [
+        &exposed.key().to_ne_bytes()[..],
+        &(at as u64).to_ne_bytes(),
+        endpoint.name(),
+    ]
+    .concat();
+    let other = exchange(&own)?;
+    let (numbers, name) = other.split_at_checked(16).context("the other side has gone")?;
+    let number = |at: usize| u64::from_ne_bytes(numbers[at..at + 8].try_into().expect("8 bytes"));
+    let (key, address) = (number(0), number(8));
+    let to = endpoint.resolve(name)?;
+    if !asks {
+        // SAFETY: within the memory.
+        while unsafe { at.add(longest).read_volatile() } == 0 {
+            endpoint.poll()?;
+        }
+        return Ok(());
+    }
+    let mut own = vec![1_u8; longest];
+    let here = own.as_mut_ptr();
+    let mut window = |(offset, size): (u64, usize), count: usize, is_get: bool| -> Result<()> {
+        let (mut begun, mut over) = (0, 0);
+        while over < count {
+            let remote = (key, address, offset);
+            // SAFETY: both sides' memory lives until all is over, and nobody looks at it before.
+            while begun < count
+                && begun - over < DEPTH
+                && unsafe {
+                    match is_get {
+                        true => endpoint.read(to, remote, (here, size), 0),
+                        false => endpoint.write(to, remote, (here, size), 0),
+                    }
+                }? == Sent::Going
+            {
+                begun += 1;
+            }
+            if let Some(Event::Read(_, result)) = endpoint.poll()? {
+                result?;
+                over += 1;
+            }
+        }
+        Ok(())
+    };
+    measure(arguments, WINDOW as f64, |size, count| {
+        let began = Instant::now();
+        for _ in 0..count {
+            window((0, size), WINDOW, arguments.get)?;
+        }
+        Ok(began.elapsed().as_secs_f64() * 1e6 / count as f64)
+    })?;
+    window((longest as u64, 1), 1, false)
 }
 
 impl Side {

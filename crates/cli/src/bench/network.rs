@@ -13,13 +13,15 @@ const NODES: u32 = 2;
 const FLOORS: [&str; 2] = ["libfabric", "socket"];
 
 /// The experiments, without what all their names begin with.
-pub const PARTS: [&str; 9] = [
+pub const PARTS: [&str; 11] = [
     "pingpong",
     "bandwidth",
     "idle",
     "collectives",
     "rma",
     "rma-elements",
+    "puts",
+    "gets",
     "launch",
     "memory",
     "memory-4",
@@ -75,6 +77,18 @@ fn experiments(sizes: &[Size]) -> Vec<Experiment> {
         collectives(sizes),
         transfers(sizes),
         elements(),
+        bursts(
+            "network-puts",
+            "MPI_Put between two nodes, 64 with one flush",
+            "--put",
+            sizes,
+        ),
+        bursts(
+            "network-gets",
+            "MPI_Get between two nodes, 64 with one flush",
+            "--get",
+            sizes,
+        ),
         Experiment {
             nodes: NODES,
             runs: vec![alone(4, &[])],
@@ -148,6 +162,24 @@ fn transfers(sizes: &[Size]) -> Experiment {
             "MPI_Put, MPI_Get and MPI_Accumulate and their flush between two nodes",
             "rma",
             run(2, products(&kinds, &cells(sizes, "8,4K,64K,256K,1M,4M"))),
+        )
+    }
+}
+
+/// Bandwidth, beside the bare provider.
+fn bursts(name: &str, title: &str, option: &str, sizes: &[Size]) -> Experiment {
+    Experiment {
+        quantity: Quantity::Bandwidth,
+        floor: Floor::Two(FLOORS, vec![option.to_owned()]),
+        targets: vec![Target::all(Demand::TimesFloor(1.0 / 0.95))],
+        ..on_nodes(
+            name,
+            title,
+            "rma",
+            Run {
+                options: vec![option.to_owned()],
+                ..run(2, cells(sizes, "4K,16K,64K,256K,1M,4M"))
+            },
         )
     }
 }
