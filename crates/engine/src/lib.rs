@@ -67,7 +67,7 @@ pub use membership::failures::fault_events;
 pub use membership::locality::{declared, hardware, own_locality};
 pub use membership::pmi::abort_by_launcher;
 pub use memory::staging::{LONGEST, Staged, copy_for_others, copy_from_others, copy_past_caches};
-pub use progress::gate::{Entered, Guarded, allow_threads, allows_threads, enter};
+pub use progress::gate::{Entered, Guarded, allow_threads, allows_threads, enter, expect_one_thread, expect_threads};
 pub use progress::thread::ProgressThread;
 pub use progress::wait::{ring, wait_until};
 pub use protocol::choice::price::{single_copies_pay, single_copies_pay_beyond_caches, single_copy_price};

@@ -19,6 +19,30 @@ pub fn errors() -> impl std::io::Write {
     Unbuffered::of(2)
 }
 
+/// Is output lost, of this process or of others that write to the same standard output? True if its device refuses all (`/dev/full`), or if it
+/// is a file that ends with a whole block, on a file system without a free one. False where that cannot be told. Writes nothing.
+pub fn output_is_cut() -> bool {
+    // SAFETY: all-zero values are valid out parameters of both calls.
+    let (mut file, mut system): (libc::stat, libc::statvfs) = unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
+    // SAFETY: each has room for its answer.
+    if unsafe { libc::fstat(1, &raw mut file) != 0 || libc::fstatvfs(1, &raw mut system) != 0 } {
+        return false;
+    }
+    match file.st_mode & libc::S_IFMT {
+        // SAFETY: nothing is read from the pointer.
+        libc::S_IFCHR => unsafe {
+            libc::write(1, std::ptr::null(), 0) == -1 && *libc::__errno_location() == libc::ENOSPC
+        },
+        libc::S_IFREG => {
+            system.f_bavail == 0
+                && system.f_blocks > 0
+                && file.st_size % file.st_blksize.max(1) == 0
+                && file.st_size > 0
+        }
+        _ => false,
+    }
+}
+
 unsafe extern "C" {
     // C standard library, and glibc's <stdio_ext.h>.
     static stdout: *mut libc::FILE;

@@ -19,10 +19,10 @@
 use std::cell::UnsafeCell;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, compiler_fence};
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 
 use isthmus_os::switches::Switch;
-use isthmus_os::{membarrier, process};
+use isthmus_os::{membarrier, process, thread};
 use isthmus_shm::backoff::ShortWait;
 
 static LOCK: Mutex<()> = Mutex::new(());
@@ -31,6 +31,10 @@ static QUEUE: AtomicU32 = AtomicU32::new(0);
 /// The thread that need not take the lock; never again one after [`NOBODY`].
 static BIASED_TO: AtomicUsize = AtomicUsize::new(NOBODY);
 const NOBODY: usize = 0;
+/// The thread that alone may call, as the program has promised; [`NOBODY`] where that is not looked at.
+static PROMISED: AtomicUsize = AtomicUsize::new(NOBODY);
+/// By this level.
+static LEVEL: OnceLock<&str> = OnceLock::new();
 /// Is it inside by the bias?
 static INSIDE_BY_BIAS: AtomicBool = AtomicBool::new(false);
 /// The thread inside, to notice one that enters twice. 0: none. Without a lock, in debug builds only.
@@ -53,6 +57,19 @@ pub struct Entered(PhantomData<*const ()>);
 /// From now on several threads may call at a time. There is no way back. Nobody may be inside, so whoever enters and leaves sees the same.
 pub fn allow_threads() {
     Switch::Threads.turn_on();
+}
+
+/// The program has promised that this thread alone calls, or is the one that does so first: another one is said, once, and let in by the lock.
+/// Not at `MPI_THREAD_SERIALIZED`, where threads take turns. Nobody may be inside.
+pub fn expect_one_thread(level: &'static str) {
+    PROMISED.store(process::thread(), Ordering::Relaxed);
+    let _ = LEVEL.set(level);
+    allow_threads();
+}
+
+/// From now on others may call, too.
+pub fn expect_threads() {
+    PROMISED.store(NOBODY, Ordering::Relaxed);
 }
 
 /// May several threads call at a time?
@@ -139,6 +156,9 @@ fn lock() {
     if BIASED_TO.load(Ordering::Relaxed) == me && acquire_by_bias(me) {
         return;
     }
+    if !matches!(PROMISED.load(Ordering::Relaxed), NOBODY) {
+        look_at_thread(me);
+    }
     let guard = match LOCK.try_lock() {
         Ok(guard) => guard,
         Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
@@ -150,6 +170,21 @@ fn lock() {
     INSIDE.store(me, Ordering::Relaxed);
     // SAFETY: we hold the lock.
     unsafe { *HELD.0.get() = Some(Hold(guard)) };
+}
+
+/// Say that the program calls from another thread than it has promised. Threads of our own do not count.
+#[cold]
+fn look_at_thread(me: usize) {
+    if PROMISED.load(Ordering::Relaxed) == me || thread::is_own() || PROMISED.swap(NOBODY, Ordering::Relaxed) == NOBODY
+    {
+        return;
+    }
+    let level = LEVEL.get().unwrap_or(&"MPI_THREAD_SINGLE");
+    eprintln!(
+        "isthmus: process {}: a second thread calls MPI, but the program has {level}: it must ask MPI_Init_thread for \
+         MPI_THREAD_MULTIPLE (ISTHMUS_THREAD_LEVEL=multiple grants it to a program that does not)",
+        process::id()
+    );
 }
 
 /// False: the bias has just been revoked.

@@ -197,7 +197,8 @@ impl Engine {
             helped.count(got);
             helped.done += got;
             if let Err(stopped) = outcome {
-                self.copy_failed(helped.peer, helped.access.path, Direction::Pull, stopped);
+                let at = helped.access.address(helped.done);
+                self.copy_failed(helped.peer, helped.access.path, Direction::Pull, stopped, at);
             } else if helped.done < helped.expected
                 && let Some(next) =
                     self.hand_to_module(helped.access, self.ops[helped.op].buffer, helped.done..helped.expected)

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::time::{Duration, Instant};
 
 use isthmus_os::poll::Interest;
+use isthmus_os::stdio;
 
 use super::{Awaited, Source, Supervisor};
 use crate::failure::{Result, say};
@@ -104,6 +105,7 @@ impl Supervisor<'_> {
             }
         }
         self.say_unwritten();
+        self.say_cut();
         Ok(())
     }
 
@@ -121,6 +123,15 @@ impl Supervisor<'_> {
         if let Some(error) = sink::failure().filter(|_| !self.passing.unwritten) {
             self.passing.unwritten = true;
             say(&format!("the ranks' output cannot be written: {error}; it is lost"));
+            self.verdict.get_or_insert(1);
+        }
+    }
+
+    /// Ranks that write to standard output themselves may have ignored that it is full: that is said, too, and is a failure.
+    fn say_cut(&mut self) {
+        if self.uplink.is_none() && !self.passing.unwritten && stdio::output_is_cut() {
+            self.passing.unwritten = true;
+            say("standard output has no room left: output of the ranks is lost");
             self.verdict.get_or_insert(1);
         }
     }
