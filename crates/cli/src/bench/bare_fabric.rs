@@ -21,6 +21,7 @@ const DEPTH: usize = 16;
 /// What a sample takes at least, in microseconds, and how many there are at most.
 const BATCH_US: f64 = 50.0;
 const MAX_SAMPLES: f64 = 20_000.0;
+const MIN_SAMPLES: f64 = 20.0;
 
 /// `isthmus bare-fabric ...`
 #[derive(Args)]
@@ -143,7 +144,7 @@ fn measure(arguments: &Arguments, parts: f64, mut steps: impl FnMut(usize, usize
             (BATCH_US / first) as usize + 1
         };
         let budget = arguments.seconds * 1e6 / arguments.sizes.len() as f64;
-        let batches = (budget / (first * batch as f64)).clamp(5.0, MAX_SAMPLES) as usize;
+        let batches = (budget / (first * batch as f64)).clamp(MIN_SAMPLES, MAX_SAMPLES) as usize;
         let mut samples = Vec::new();
         for _ in 0..batches {
             samples.push(steps(size, batch)? / parts);
@@ -224,16 +225,17 @@ fn reach(arguments: &Arguments, asks: bool, wanted: &ProviderFilter, longest: us
         let (mut begun, mut over) = (0, 0);
         while over < count {
             let remote = (key, address, offset);
-            // SAFETY: both sides' memory lives until all is over, and nobody looks at it before.
-            while begun < count
-                && begun - over < DEPTH
-                && unsafe {
+            while begun < count && begun - over < DEPTH {
+                // SAFETY: both sides' memory lives until all is over, and nobody looks at it before.
+                let sent = unsafe {
                     match is_get {
                         true => endpoint.read(to, remote, (here, size), 0),
                         false => endpoint.write(to, remote, (here, size), 0),
                     }
-                }? == Sent::Going
-            {
+                };
+                if sent? != Sent::Going {
+                    break;
+                }
                 begun += 1;
             }
             if let Some(Event::Read(_, result)) = endpoint.poll()? {
