@@ -94,7 +94,7 @@ const CRATES: &[CrateLayers] = &[
             &["immediate"],
             &["select"],
             &["root", "part", "reduction"],
-            &["bcast", "gather", "scatter", "reduce"],
+            &["bcast", "rooted", "reduce"],
             &["allgather", "alltoall", "barrier", "reduce_scatter", "scan"],
             &["allreduce"],
             &["calls"],
