@@ -179,7 +179,7 @@ fn library(standard: &Standard, library: Library, what: &str, abi: &str, extras:
     entries(standard, library, abi, &mut text);
     // With the entry of the MPICH ABI that does it.
     let extension = with_alias("extension name, target", "P\\name", "mpich_\\target");
-    let extras = extras.replace("EXTENSION\n", &extension);
+    let extras = extras.replace("EXTENSION", &extension);
     text.push_str(&extras.replace("POINTER", POINTER.trim_start()));
     text.push_str(END);
     text

@@ -17,8 +17,8 @@ use crate::datatype::Datatype;
 use crate::error::Result;
 use crate::handle::Handle;
 
-/// The arguments of one side of a call: a buffer, `N` elements (a count, or counts and displacements) and their datatype. What is wrong is told
-/// by the standard's names of the side.
+/// The arguments of one side of a call: a buffer, `N` elements (a count, or counts and displacements) and their datatype. Errors use the
+/// standard's names of that side.
 #[derive(Clone, Copy)]
 pub(super) struct Side<N> {
     names: (&'static str, &'static str),
