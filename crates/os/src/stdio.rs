@@ -34,10 +34,7 @@ pub fn output_is_cut() -> bool {
             libc::write(1, std::ptr::null(), 0) == -1 && *libc::__errno_location() == libc::ENOSPC
         },
         libc::S_IFREG => {
-            system.f_bfree == 0
-                && system.f_blocks > 0
-                && file.st_size % file.st_blksize.max(1) == 0
-                && file.st_size > 0
+            system.f_bfree == 0 && system.f_blocks > 0 && file.st_size % file.st_blksize.max(1) == 0 && file.st_size > 0
         }
         _ => false,
     }

@@ -1,4 +1,4 @@
-//! The thread inside the engine: one at a time.
+//! The gate of the engine: whether this process is in a job, and the thread inside, one at a time.
 //!
 //! Below `MPI_THREAD_MULTIPLE` the program sees to that, and entering costs one branch. With [`allow_threads`] there is a
 //! lock, and the thread inside is whoever holds it.
@@ -18,13 +18,31 @@
 
 use std::cell::UnsafeCell;
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, compiler_fence};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering, compiler_fence};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 
 use isthmus_os::switches::Switch;
 use isthmus_os::{membarrier, process, thread};
 use isthmus_shm::backoff::ShortWait;
 
+/// Life of the engine in this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// Not booted yet.
+    Outside,
+    /// Part of the job.
+    Inside,
+    /// In a child made by `fork`: channels must not be touched.
+    Forked,
+}
+
+const OUTSIDE: u8 = 0;
+pub(crate) const JOINED: u8 = 1;
+pub(crate) const FORKED: u8 = 2;
+/// Inside, but nobody needs the job.
+pub(crate) const IDLE: u8 = 3;
+
+pub(crate) static STATE: AtomicU8 = AtomicU8::new(OUTSIDE);
 static LOCK: Mutex<()> = Mutex::new(());
 /// Threads that found the lock taken and want it.
 static QUEUE: AtomicU32 = AtomicU32::new(0);
@@ -76,6 +94,22 @@ pub fn expect_threads() {
 #[inline(always)]
 pub fn allows_threads() -> bool {
     Switch::Threads.is_on()
+}
+
+/// Where this process stands.
+#[inline]
+pub fn state() -> State {
+    match STATE.load(Ordering::Acquire) {
+        JOINED | IDLE => State::Inside,
+        FORKED => State::Forked,
+        _ => State::Outside,
+    }
+}
+
+/// Has this process booted, and not left since? Not in a child made by `fork`.
+#[inline(always)]
+pub fn is_in_use() -> bool {
+    STATE.load(Ordering::Relaxed) == JOINED
 }
 
 /// Enter the engine. Does not wait below thread-multiple; there it waits for the thread inside to leave.

@@ -172,9 +172,7 @@ impl Engine {
         // Our rank may sleep.
         let wake = move || {
             std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
-            if slot.doorbell().ring() {
-                slot.doorbell().wake();
-            }
+            slot.doorbell().alert();
         };
         helper::submit(copy, wake).ok().map(Copier::Helper)
     }
