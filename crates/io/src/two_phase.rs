@@ -81,7 +81,7 @@ pub struct RankPart<'a> {
 }
 
 /// What ranks say of themselves before an access: where it begins and ends, what is wrong, the size of the file, hints, and how much it moves.
-type Said = [u64; 12];
+type Said = [u64; 14];
 
 const FIRST: usize = 0;
 const END: usize = 1;
@@ -99,11 +99,12 @@ const BYTES: usize = 9;
 const EACH_NODE: usize = 10;
 /// Has this rank nothing left to do for itself?
 const DONE: usize = 11;
+/// The shortest pieces that ranks of a node write by themselves within the file, and where it grows.
+const INSIDE: usize = 12;
+const GROWING: usize = 13;
 
 /// Pieces of so many bytes are read by each rank itself, on one node: a call of the system costs less than to get them from another rank.
 pub const LONG_READ: u64 = 2 << 10;
-/// ... and are written so from here on: ranks that write to one file take turns, page by page.
-pub const LONG_WRITE: u64 = 4 << 10;
 /// Shorter ones are read by each rank itself, on one node, if they are so large a part of what they lie in (one of so many bytes): to read what
 /// lies between costs less than to get them from another rank.
 pub const DENSE: u64 = 2;
@@ -150,11 +151,6 @@ pub fn aggregators(exchange: &impl Exchange, hints: &Hints, layout: Layout) -> u
     }
 }
 
-/// Pieces of so many bytes and more are each rank's own to access, on one node.
-fn long(writes: bool) -> u64 {
-    if writes { LONG_WRITE } else { LONG_READ }
-}
-
 fn is_on_one_node(exchange: &impl Exchange) -> bool {
     (0..exchange.size()).all(|rank| exchange.node_of(rank) == exchange.node_of(0))
 }
@@ -198,7 +194,12 @@ impl Strategy {
             return Self::Own(Choice::Automatic);
         }
         if is_automatic && is_on_one_node(exchange) {
-            if ranges().all(|part| part[PIECE] >= long(writes)) {
+            let long = match (writes, file_end(said) < end) {
+                (false, _) => LONG_READ,
+                (true, false) => said[0][INSIDE],
+                (true, true) => said[0][GROWING],
+            };
+            if ranges().all(|part| part[PIECE] >= long) {
                 // Gaps are read by the ranks that they belong to.
                 return Self::Own(Choice::Disable);
             }
@@ -344,6 +345,8 @@ impl RankPart<'_> {
             if is_some { bytes } else { 0 },
             self.hints.cb_each_node.unwrap_or(u64::MAX),
             u64::from(done.is_some()),
+            layout.own_writes.inside,
+            layout.own_writes.growing,
         ];
         let mut said = exchange.gather(own).await?;
         let own = self
