@@ -159,7 +159,7 @@ static void empty_view(void) {
     free(all);
 }
 
-/* What is begun does not wait: not for the pipe's other side, nor for a rank whose turn is before. Requests of one rank are each in turn. */
+/* A begun access does not wait: not for the pipe's other side, nor for a rank whose turn is before. Requests of one rank are each in turn. */
 static void begun(void) {
     static int record[3][INTS];
     pthread_t thread;

@@ -163,7 +163,7 @@ fn stripes(file: &File) -> Option<Layout> {
     Layout::of_lustre(attribute.get(..usize::try_from(got).ok()?)?)
 }
 
-/// What is known of the file system that a file is on.
+/// The row of the file system that a file is on.
 fn system_of(file: &File) -> &'static System {
     let mut about: MaybeUninit<libc::statfs> = MaybeUninit::uninit();
     // SAFETY: the descriptor is open, and the call fills the structure if it succeeds.

@@ -1,6 +1,6 @@
 //! Kinds of file systems, a row each: what is different about files on them. They are told apart by the magic number that `statfs` gives.
 
-/// What is known of a kind of file system.
+/// A kind of file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct System {
     /// What `mount` calls it.
