@@ -39,7 +39,7 @@ impl RankPart<'_> {
                 let span = self.view.span(from, to);
                 let is_in_a_row = span.end - span.start == bytes;
                 let piece = || self.view.mean_piece(from, to);
-                if !is_in_a_row && !(is_on_one_node(exchange) && self.is_long(piece(), span.end, writes)) {
+                if !(is_in_a_row || is_on_one_node(exchange) && self.is_long(piece(), span.end, writes)) {
                     return None;
                 }
                 Choice::Disable

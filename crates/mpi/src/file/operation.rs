@@ -252,8 +252,8 @@ struct Waiting {
 
 impl Waiting {
     /// How it goes on when its turn has come, or never comes.
-    fn go_on(self: Box<Self>, turn: Result<()>) -> Stage {
-        let Self { access, give, .. } = *self;
+    fn go_on(self, turn: Result<()>) -> Stage {
+        let Self { access, give, .. } = self;
         let slot = Arc::new(Slot::default());
         match turn {
             Ok(()) => match give.send((access, Arc::clone(&slot))) {
