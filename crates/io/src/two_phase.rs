@@ -109,6 +109,9 @@ pub const LONG_READ: u64 = 2 << 10;
 /// lies between costs less than to get them from another rank.
 pub const DENSE: u64 = 2;
 
+/// A file that grows has more aggregators than usual, on one node, if each of them has a part of so many bytes at least (decision 227).
+pub const GROWING_PART: u64 = 1 << 20;
+
 /// Which ranks access which parts of a file for the others.
 struct Plan {
     aggregators: Vec<usize>,
@@ -193,8 +196,10 @@ impl Strategy {
         if mode == Choice::Disable as u64 || end == 0 || (is_automatic && !interleaves) {
             return Self::Own(Choice::Automatic);
         }
-        if is_automatic && is_on_one_node(exchange) {
-            let long = match (writes, file_end(said) < end) {
+        let is_near = is_on_one_node(exchange);
+        let grows = writes && file_end(said) < end;
+        if is_automatic && is_near {
+            let long = match (writes, grows) {
                 (false, _) => LONG_READ,
                 (true, false) => said[0][INSIDE],
                 (true, true) => said[0][GROWING],
@@ -207,18 +212,23 @@ impl Strategy {
                 return Self::Own(Choice::Enable);
             }
         }
-        Plan::of(exchange, said, end).map_or(Self::Own(Choice::Automatic), Self::Through)
+        let part = (grows && is_near).then_some(GROWING_PART);
+        Plan::of(exchange, said, end, part).map_or(Self::Own(Choice::Automatic), Self::Through)
     }
 }
 
 impl Plan {
-    /// The plan for what all have said, which ends at this offset; `None`: each rank's own access costs less.
-    fn of(exchange: &impl Exchange, said: &[Said], end: u64) -> Option<Self> {
+    /// The plan for what all have said, which ends at this offset; `None`: each rank's own access costs less. There may be more aggregators than
+    /// usual, if each has a `part` of so many bytes.
+    fn of(exchange: &impl Exchange, said: &[Said], end: u64, part: Option<u64>) -> Option<Self> {
         let ranges = || said.iter().filter(|part| part[FIRST] < part[END]);
         let first = ranges().map(|part| part[FIRST]).min().unwrap_or(0);
         let (mut ranks, nodes) = order(exchange, said[0][EACH_NODE]);
         let number = match said[0][NODES] {
-            0 => usual_aggregators(ranks.len(), nodes),
+            0 => {
+                let parts = part.map_or(0, |part| ((end - first) / part) as usize);
+                parts.max(usual_aggregators(ranks.len(), nodes)).min(ranks.len())
+            }
             number => ranks.len().min(number as usize),
         };
         let unit = said[0][UNIT].max(1);
@@ -491,15 +501,21 @@ impl Wanted {
 
 /// Runs of the file that the pieces of all ranks make together.
 fn covered(pieces: &[Series]) -> Vec<(u64, u64)> {
-    let mut all: Vec<(u64, u64)> = pieces.iter().flat_map(|series| series.pieces.iter().copied()).collect();
-    // Each rank's are in order already, which this sort makes use of.
-    all.sort_by_key(|(offset, _)| *offset);
-    let mut runs: Vec<(u64, u64)> = Vec::new();
-    for (offset, length) in all {
-        match runs.last_mut() {
-            Some((before, so_far)) if *before + *so_far >= offset => *so_far = (*so_far).max(offset + length - *before),
-            _ => runs.push((offset, length)),
+    // Each rank's are in order already. Where ranks take turns in the file, a look at each of them in turn is one at a piece that goes on.
+    let lists = pieces.iter().map(|series| series.pieces.iter().copied().peekable());
+    let mut lists: Vec<_> = lists.collect();
+    let mut runs = Vec::new();
+    while let Some(start) = lists.iter_mut().filter_map(|list| Some(list.peek()?.0)).min() {
+        let (mut end, mut before) = (start, None);
+        while before != Some(end) {
+            before = Some(end);
+            for list in &mut lists {
+                while let Some((offset, length)) = list.next_if(|(offset, _)| *offset <= end) {
+                    end = end.max(offset + length);
+                }
+            }
         }
+        runs.push((start, end - start));
     }
     runs
 }

@@ -2,7 +2,7 @@
 
 use isthmus_io::hints::Hints;
 use isthmus_io::systems::{OTHER, SYSTEMS};
-use isthmus_io::two_phase::{DENSE, LONG_READ, usual_aggregators};
+use isthmus_io::two_phase::{DENSE, GROWING_PART, LONG_READ, usual_aggregators};
 use isthmus_io::{OFFLOADED, independent};
 
 use crate::show;
@@ -37,9 +37,10 @@ pub(super) fn rows(ranks: u32) -> Vec<Vec<String>> {
         row(
             "of all ranks, shorter pieces in turn".to_owned(),
             format!(
-                "reads each rank its own with what lies between, if that is at most {} times as much; others through {} of {ranks} ranks (cb_nodes, or stripes of the file), {buffer} at a time (cb_buffer_size)",
+                "reads each rank its own with what lies between, if that is at most {} times as much; others through {} of {ranks} ranks, more where a file grows by {} and more for each (cb_nodes, or stripes of the file), {buffer} at a time (cb_buffer_size)",
                 DENSE - 1,
-                usual_aggregators(ranks as usize, 1)
+                usual_aggregators(ranks as usize, 1),
+                show::bytes(GROWING_PART)
             ),
         ),
         row(

@@ -420,6 +420,71 @@ fn a_file_that_grows_is_written_in_long_rows_where_pages_are_as_large_as_writes(
 }
 
 #[test]
+fn a_long_access_that_makes_a_file_longer_has_more_aggregators_on_one_node() {
+    // How many ranks write, of six on so many nodes, in all so many bytes in pieces of 64, to a file that ends there.
+    let writers = |nodes, bytes: u64, size| {
+        let members = group(6).into_iter().map(|member| Threads { nodes, ..member });
+        let members: Vec<_> = members.collect();
+        let said: Vec<Said> = (0..6)
+            .map(|rank| {
+                let mut said = [0; 14];
+                (said[EACH_NODE], said[BUFFER], said[UNIT]) = (u64::MAX, 16 << 20, 1);
+                (said[FIRST], said[END]) = (64 * rank, bytes - 64 * (5 - rank));
+                (said[PIECE], said[BYTES], said[SIZE]) = (64, bytes / 6, size);
+                (said[INSIDE], said[GROWING]) = (4096, 4096);
+                said
+            })
+            .collect();
+        match Strategy::of(&members[0], &said, true) {
+            Strategy::Through(plan) => plan.aggregators.len(),
+            Strategy::Own(_) | Strategy::Made => 0,
+        }
+    };
+    let long = 6 * GROWING_PART;
+    assert_eq!(
+        [long, long - 192, long / 2, long / 6].map(|bytes| writers(1, bytes, 0)),
+        [6, 5, 3, 2]
+    );
+    // Within the file, and on two nodes, as many as usual.
+    assert_eq!([writers(1, long, long), writers(2, long, 0)], [2, 4]);
+}
+
+#[test]
+fn runs_are_what_pieces_cover() {
+    let mut state = 7_u64;
+    let mut below = |most: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 33) % most
+    };
+    for _ in 0..200 {
+        let mut covers = [false; 300];
+        let ranks = below(5);
+        let pieces: Vec<Series> = (0..ranks)
+            .map(|_| {
+                let mut series = Series::default();
+                let mut at = below(40);
+                while at < 250 {
+                    let length = 1 + below(9);
+                    series.pieces.push((at, length));
+                    covers[at as usize..][..length as usize].fill(true);
+                    at += length + below(30);
+                }
+                series
+            })
+            .collect();
+        let mut found = [false; 300];
+        let mut last = None;
+        for (start, length) in covered(&pieces) {
+            // They are in order, and no two of them are one.
+            assert!(last.is_none_or(|last| last < start), "{pieces:?}");
+            last = Some(start + length);
+            found[start as usize..][..length as usize].fill(true);
+        }
+        assert_eq!(found, covers, "{pieces:?}");
+    }
+}
+
+#[test]
 fn a_hint_says_how_many_aggregators_a_node_has() {
     let number = |list: &str| {
         let members = group(6).into_iter().map(|member| Threads { nodes: 2, ..member });
