@@ -75,7 +75,7 @@ mod tests {
         assert!(rows.iter().any(|row| row[0].contains(&long)));
         assert!(
             rows.iter()
-                .any(|row| row[0].contains("ext4: 8 KiB, 64 KiB where the file grows"))
+                .any(|row| row[0].contains("ext4: 8K, 64K where the file grows"))
         );
     }
 }
