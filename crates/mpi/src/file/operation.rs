@@ -2,6 +2,7 @@
 
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{SendError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
@@ -12,9 +13,11 @@ use isthmus_io::memory::AccessMemory;
 use isthmus_io::two_phase::{self, RankPart};
 use isthmus_io::worker;
 use isthmus_os::switches::Switch;
+use isthmus_os::thread;
 
 use super::datarep::Back;
 use super::seen::Seen;
+use super::stream::turn_of;
 use super::{File, locked, mode};
 use crate::completion::{Completing, Completion};
 use crate::error::{Error, Result};
@@ -181,7 +184,7 @@ impl FileAccess {
         }
         let file = Arc::clone(&self.file);
         if file.is_stream {
-            return Pending::ended(self.run_in_turn(), file).launch();
+            return self.launch_in_turn();
         }
         if self.memory.bytes() < OFFLOADED {
             let (ended, back) = self.run_alone();
@@ -203,6 +206,64 @@ impl FileAccess {
         }
         Pending::new(Stage::Elsewhere(slot), file).launch()
     }
+
+    /// A request, of a file that cannot seek: a thread of its own makes the access when its turn has come, since a pipe takes as long as its other side
+    /// likes. Where the turns are told on another node, or there are no more threads, the access is made here. May block then.
+    fn launch_in_turn(self) -> Result<Handle<Request>> {
+        let file = Arc::clone(&self.file);
+        let (from, to) = (self.position, self.position + self.memory.bytes());
+        let Some(turn) = turn_of(&self.seen.view, from..to).filter(|_| file.shared.is_here()) else {
+            return Pending::ended(self.run_in_turn(), file).launch();
+        };
+        let (give, come) = channel::<(Self, Arc<Slot>)>();
+        let started = thread::start_quiet("isthmus-stream", move || {
+            // Nothing comes if a member has failed.
+            if let Ok((access, slot)) = come.recv() {
+                let file = Arc::clone(&access.file);
+                *locked(&slot.ended) = Some(access.run_alone());
+                // All members are on this node: there is nothing that fails.
+                let _ = file.shared.pass(turn.end, &file.comm);
+                slot.is_over.store(true, Ordering::Release);
+                if let Some(me) = process::me() {
+                    let _ = rma::wake(me);
+                }
+            }
+        });
+        if !started {
+            return Pending::ended(self.run_in_turn(), file).launch();
+        }
+        let waiting = Waiting {
+            access: self,
+            start: turn.start,
+            give,
+        };
+        Pending::new(Stage::Turn(Box::new(waiting)), file).launch()
+    }
+}
+
+/// An access that waits for its turn.
+struct Waiting {
+    access: FileAccess,
+    /// How many bytes are to have gone through before.
+    start: i64,
+    /// To the thread that makes it.
+    give: Sender<(FileAccess, Arc<Slot>)>,
+}
+
+impl Waiting {
+    /// How it goes on when its turn has come, or never comes.
+    fn go_on(self, turn: Result<()>) -> Stage {
+        let Self { access, give, .. } = self;
+        let slot = Arc::new(Slot::default());
+        match turn {
+            Ok(()) => match give.send((access, Arc::clone(&slot))) {
+                Ok(()) => Stage::Elsewhere(slot),
+                // The thread waits until it has got something.
+                Err(SendError((access, _))) => Stage::Over(Some(access.run_alone())),
+            },
+            Err(error) => Stage::Over(Some(((Err(error), access.memory), access.back))),
+        }
+    }
 }
 
 /// Where the thread that makes an access says how it ended.
@@ -216,10 +277,19 @@ struct Slot {
 enum Stage {
     /// All members make it.
     Together(Pin<Box<dyn Future<Output = Ended> + Send>>, Option<Back>),
+    /// Its turn at a file that cannot seek has not come.
+    Turn(Box<Waiting>),
     /// Another thread makes it.
     Elsewhere(Arc<Slot>),
     /// It is over; how it ended, until what it read has been converted.
     Over(Option<(Ended, Back)>),
+}
+
+fn how_it_ended(ended: Option<&(Ended, Back)>) -> Look {
+    match ended {
+        Some(((Err(error), _), _)) if error.is_failure() => Look::PeerFailed,
+        _ => Look::Complete,
+    }
 }
 
 /// An access under way.
@@ -279,7 +349,19 @@ impl Pending {
 
 impl Operation for Pending {
     fn advance(&mut self, inside: &mut Entered) -> Look {
+        if let Stage::Turn(waiting) = &self.stage {
+            let Some(turn) = self.file.shared.has_come(waiting.start, inside, &self.file.comm) else {
+                return Look::Pending;
+            };
+            if let Stage::Turn(waiting) = std::mem::replace(&mut self.stage, Stage::Over(None)) {
+                self.stage = waiting.go_on(turn);
+            }
+            if let Stage::Over(ended) = &self.stage {
+                return how_it_ended(ended.as_ref());
+            }
+        }
         let ended = match &mut self.stage {
+            Stage::Turn(_) => return Look::Pending,
             Stage::Together(future, back) => match poll_inside(future.as_mut(), inside) {
                 Poll::Ready(ended) => Some((ended, back.take().unwrap_or(Back::Nothing))),
                 Poll::Pending => return Look::Pending,
@@ -294,9 +376,9 @@ impl Operation for Pending {
             }
             Stage::Over(_) => return Look::Complete,
         };
-        let died = matches!(&ended, Some(((Err(error), _), _)) if error.is_failure());
+        let look = how_it_ended(ended.as_ref());
         self.stage = Stage::Over(ended);
-        if died { Look::PeerFailed } else { Look::Complete }
+        look
     }
 
     fn outcome(&mut self) -> Result<Status> {
