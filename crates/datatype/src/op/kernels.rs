@@ -97,6 +97,10 @@ fn pair(op: Predefined, value: Element, index: Element) -> Option<Kernel> {
     }
 }
 
+/// Fewer bytes are not worth the question of which vectors there are (7 % of an all-reduce of 8 bytes).
+#[cfg(target_arch = "x86_64")]
+const VECTORS_FROM: usize = 64;
+
 /// Apply `f` to each pair of elements.
 ///
 /// # Safety
@@ -104,14 +108,15 @@ fn pair(op: Predefined, value: Element, index: Element) -> Option<Kernel> {
 #[inline(always)]
 unsafe fn each<T: Copy>(left: *const u8, right: *const u8, output: *mut u8, count: usize, f: impl Fn(T, T) -> T) {
     #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx512bw") && std::arch::is_x86_feature_detected!("avx512dq") {
-        // SAFETY: the caller's promise, and the processor has these vectors.
-        return unsafe { each_by_widest_vectors(left, right, output, count, f) };
-    }
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: the caller's promise, and the processor has these vectors.
-        return unsafe { each_by_wide_vectors(left, right, output, count, f) };
+    if count * size_of::<T>() >= VECTORS_FROM {
+        if std::arch::is_x86_feature_detected!("avx512bw") && std::arch::is_x86_feature_detected!("avx512dq") {
+            // SAFETY: the caller's promise, and the processor has these vectors.
+            return unsafe { each_by_widest_vectors(left, right, output, count, f) };
+        }
+        if std::arch::is_x86_feature_detected!("avx2") {
+            // SAFETY: the caller's promise, and the processor has these vectors.
+            return unsafe { each_by_wide_vectors(left, right, output, count, f) };
+        }
     }
     // SAFETY: the caller's promise.
     unsafe { each_pair(left, right, output, count, f) }
