@@ -41,7 +41,7 @@ pub trait Abi: Limits + Sized + 'static {
     /// What `MPI_Abi_get_version` answers.
     const VERSION: (c_int, c_int);
     /// Its programs may call from several threads whatever level they have asked for (docs/decisions/0237).
-    const LETS_THREADS_IN: bool = false;
+    const ALLOWS_THREADS: bool = false;
     /// `MPI_STATUS_IGNORE` and `MPI_STATUSES_IGNORE`.
     const STATUS_IGNORE: usize;
     /// `MPI_UNWEIGHTED`.

@@ -79,7 +79,7 @@ impl Abi for OpenMpi {
     /// That of the version whose symbols and constants these are.
     const VERSION_PREFIX: &'static str = "Open MPI v4.1.4, package: Isthmus\n";
     const VERSION: (c_int, c_int) = (-1, -1);
-    const LETS_THREADS_IN: bool = true;
+    const ALLOWS_THREADS: bool = true;
     const STATUS_IGNORE: usize = 0;
     const UNWEIGHTED: usize = 2;
     const WEIGHTS_EMPTY: usize = 3;

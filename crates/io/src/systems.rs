@@ -27,7 +27,7 @@ pub struct OwnWrites {
 
 const KIB: u64 = 1 << 10;
 
-/// Any that has no row: `tmpfs` is one. Ranks that write to one file take turns, page by page.
+/// Any that has no row, as `tmpfs`, and what rows say nothing else about. Ranks that write to one file take turns, page by page.
 pub const OTHER: System = System {
     name: "others",
     magic: 0,

@@ -138,7 +138,7 @@ impl<'a> Starter<'a> {
             process.envs(unsaid.copied());
         }
         if let Some(path) = &self.library_path {
-            process.env("LD_LIBRARY_PATH", with_inner(path, program.linked.to_inner));
+            process.env("LD_LIBRARY_PATH", path_with_inner(path, program.linked.to_inner));
             let said = |name| std::env::var(name).ok();
             if let Some(library) = library_of_mpi4py(path, said("MPI4PY_LIBMPI"), said("MPI4PY_MPIABI")) {
                 process.env("MPI4PY_LIBMPI", library);
@@ -264,7 +264,7 @@ pub fn library_path(own: Option<&Path>, inherited: Option<OsString>) -> Option<O
 
 /// The library path of a program, and behind it what stands in for Open MPI's inner libraries, if it needs them. Others do not get these: a
 /// program that starts Open MPI's own launcher needs the real ones.
-fn with_inner(path: &OsStr, wanted: bool) -> Cow<'_, OsStr> {
+fn path_with_inner(path: &OsStr, wanted: bool) -> Cow<'_, OsStr> {
     let ours = std::env::split_paths(path).next().filter(|_| wanted);
     let Some(ours) = ours else { return path.into() };
     let mut longer = path.to_owned();

@@ -19,14 +19,14 @@ use crate::generated::constants::ThreadLevel;
 /// As for the C function.
 pub unsafe fn init<A: Abi>(_argc: *mut c_int, _argv: *mut *mut *mut c_char) -> c_int {
     entry::any_time::<A>("MPI_Init", entry::Scope::Process, || {
-        let_threads_in::<A>();
+        allow_threads_for::<A>();
         procedures::init()
     })
 }
 
 /// Before MPI is initialized: threads of this ABI's programs take the lock, unless the user says which level is in force.
-fn let_threads_in<A: Abi>() {
-    if A::LETS_THREADS_IN && !is_in_use() && THREAD_LEVEL.get().is_none() {
+fn allow_threads_for<A: Abi>() {
+    if A::ALLOWS_THREADS && !is_in_use() && THREAD_LEVEL.get().is_none() {
         allow_threads();
     }
 }
@@ -43,7 +43,7 @@ pub unsafe fn init_thread<A: Abi>(
 ) -> c_int {
     entry::any_time::<A>("MPI_Init_thread", entry::Scope::Process, || {
         let output = argument::output(provided, "provided")?;
-        let_threads_in::<A>();
+        allow_threads_for::<A>();
         let provided = procedures::init_thread(A::word_in::<ThreadLevel>(required))?;
         output.put(A::word_out::<ThreadLevel>(provided));
         Ok(())

@@ -37,7 +37,7 @@ pub(super) fn rows(ranks: u32) -> Vec<Vec<String>> {
         row(
             "of all ranks, shorter pieces in turn".to_owned(),
             format!(
-                "reads each rank its own with what lies between, if that is at most {} times as much; others through {} of {ranks} ranks, more where a file grows by {} and more for each (cb_nodes, or stripes of the file), {buffer} at a time (cb_buffer_size)",
+                "reads each rank its own with what lies between, if that is at most {} times as much; others through {} of {ranks} ranks, where a file grows one for each {} of the access (cb_nodes, or stripes of the file), {buffer} at a time (cb_buffer_size)",
                 DENSE - 1,
                 usual_aggregators(ranks as usize, 1),
                 show::bytes(GROWING_PART)

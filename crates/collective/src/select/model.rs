@@ -146,13 +146,17 @@ pub fn on(
     machine: &MachineCosts,
     copies: Traits,
 ) -> Option<(&'static str, f64)> {
+    let case = case_on(ranks, bytes, machine, copies);
+    predicted(collective, &case, machine)
+}
+
+fn case_on(ranks: u64, bytes: u64, machine: &MachineCosts, copies: Traits) -> Case {
     let offers = Traits::BOARD | Traits::PLAIN | Traits::COMMUTATIVE | copies;
-    let case = Case {
+    Case {
         ranks,
         bytes,
         offers: offers | Traits::ELEMENT_EACH.when(bytes >= 8 * ranks) | Traits::IDLE_CPUS.when(ranks <= machine.cpus),
-    };
-    predicted(collective, &case, machine)
+    }
 }
 
 #[cfg(test)]
@@ -219,16 +223,11 @@ mod tests {
                     let Some((chosen, cost)) = on(collective, ranks, bytes, &machine, Traits::NONE) else {
                         continue;
                     };
-                    let offers = Traits::BOARD
-                        | Traits::PLAIN
-                        | Traits::COMMUTATIVE
-                        | Traits::IDLE_CPUS
-                        | Traits::ELEMENT_EACH.when(bytes >= 8 * ranks);
-                    let case = Case { ranks, bytes, offers };
+                    let case = case_on(ranks, bytes, &machine, Traits::NONE);
                     let possible = collective
                         .algorithms
                         .iter()
-                        .filter(|algorithm| algorithm.needs.are_in(offers));
+                        .filter(|algorithm| algorithm.needs.are_in(case.offers));
                     let costs = possible.filter_map(|algorithm| {
                         Some((algorithm.name, predict(collective, algorithm.name, &case, &machine)?))
                     });

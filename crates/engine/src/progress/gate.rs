@@ -1,7 +1,7 @@
 //! The gate of the engine: whether this process is in a job, and the thread inside, one at a time.
 //!
-//! Below `MPI_THREAD_MULTIPLE` the program sees to that, and entering costs one branch. With [`allow_threads`] there is a
-//! lock, and the thread inside is whoever holds it.
+//! Below `MPI_THREAD_MULTIPLE` the program sees to that, and entering costs one branch. With [`allow_threads`], which programs of Open MPI's ABI and
+//! checked ones always have, there is a lock, and the thread inside is the one that holds it.
 //!
 //! Many programs ask for that level and call from one thread. So the lock is *biased* to the thread that joins the job: it enters
 //! by raising a flag, without a locked instruction and without a fence. The first other thread that enters ends that for good: it revokes
@@ -77,7 +77,8 @@ pub fn allow_threads() {
     Switch::Threads.turn_on();
 }
 
-/// The program has promised that this thread alone calls, or is the one that does so first: another one is said, once, and let in by the lock.
+/// The program has promised that one thread calls, this one or the first that does. A line is printed at the first call of another thread, which
+/// the lock lets in.
 /// Not at `MPI_THREAD_SERIALIZED`, where threads take turns. Nobody may be inside.
 pub fn expect_one_thread(level: &'static str) {
     PROMISED.store(process::thread(), Ordering::Relaxed);
@@ -112,7 +113,7 @@ pub fn is_in_use() -> bool {
     STATE.load(Ordering::Relaxed) == JOINED
 }
 
-/// Enter the engine. Does not wait below thread-multiple; there it waits for the thread inside to leave.
+/// Enter the engine. Waits for the thread inside to leave where there is a lock ([`allow_threads`]).
 #[inline(always)]
 pub fn enter() -> Entered {
     acquire();
@@ -214,11 +215,11 @@ fn look_at_thread(me: usize) {
         return;
     }
     let level = LEVEL.get().unwrap_or(&"MPI_THREAD_SINGLE");
-    eprintln!(
+    process::say(&format!(
         "isthmus: process {}: a second thread calls MPI, but the program has {level}: it must ask MPI_Init_thread for \
          MPI_THREAD_MULTIPLE (ISTHMUS_THREAD_LEVEL=multiple grants it to a program that does not)",
         process::id()
-    );
+    ));
 }
 
 /// False: the bias has just been revoked.

@@ -760,3 +760,31 @@ fn stripes_of_a_file_are_the_parts_of_aggregators() {
             .all(|(at, byte)| u64::from(*byte) == (at as u64 / 100) % 5 + 1)
     );
 }
+
+/// Pieces of few ranks and of many, with gaps, neighbours and overlaps, are the same runs as by bytes.
+#[test]
+fn runs_of_few_and_of_many_ranks_are_those_of_their_bytes() {
+    for ranks in [1, MERGED_AT_MOST, MERGED_AT_MOST + 1, 40] {
+        let mut bytes = [false; 2000];
+        let pieces: Vec<Series> = (0..ranks)
+            .map(|rank| {
+                let of_rank =
+                    (0..10u64).map(|piece| (piece * 200 + (rank as u64 * 37) % 180, 1 + (rank as u64 + piece) % 12));
+                let pieces: Vec<(u64, u64)> = of_rank.collect();
+                for &(offset, length) in &pieces {
+                    bytes[offset as usize..(offset + length) as usize].fill(true);
+                }
+                Series { pieces, bytes: 0 }
+            })
+            .chain([Series::default()])
+            .collect();
+        let mut runs: Vec<(u64, u64)> = Vec::new();
+        for at in (0..bytes.len()).filter(|at| bytes[*at]) {
+            match runs.last_mut().filter(|run| run.0 + run.1 == at as u64) {
+                Some(run) => run.1 += 1,
+                None => runs.push((at as u64, 1)),
+            }
+        }
+        assert_eq!(covered(&pieces), runs, "{ranks} ranks");
+    }
+}

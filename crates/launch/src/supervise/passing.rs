@@ -25,9 +25,19 @@ pub(super) struct Passing {
     full: [Option<PipeReader>; 2],
     /// Output could not be written.
     unwritten: bool,
+    /// The length of standard output before the job, if it is a file.
+    began_with: u64,
 }
 
 impl Passing {
+    /// Without pipes yet.
+    pub fn begin() -> Self {
+        Self {
+            began_with: stdio::output_length(),
+            ..Self::default()
+        }
+    }
+
     /// Pass these on, too.
     pub fn add(&mut self, pipes: Vec<Pipe>) {
         self.pipes.extend(pipes);
@@ -105,7 +115,7 @@ impl Supervisor<'_> {
             }
         }
         self.say_unwritten();
-        self.say_cut();
+        self.report_full_output();
         Ok(())
     }
 
@@ -128,8 +138,9 @@ impl Supervisor<'_> {
     }
 
     /// Ranks that write to standard output themselves may have ignored that it is full: that is said, too, and is a failure.
-    fn say_cut(&mut self) {
-        if self.uplink.is_none() && !self.passing.unwritten && stdio::output_is_cut() {
+    fn report_full_output(&mut self) {
+        let began_with = self.passing.began_with;
+        if self.uplink.is_none() && !self.passing.unwritten && stdio::output_is_full(began_with) {
             self.passing.unwritten = true;
             say("standard output has no room left: output of the ranks is lost");
             self.verdict.get_or_insert(1);

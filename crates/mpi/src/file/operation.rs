@@ -1,8 +1,9 @@
 //! Accesses as operations: driven to their end at once, or by a request.
 
+use std::ops::Range;
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{SendError, Sender, channel};
+use std::sync::mpsc::{SendError, channel};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
@@ -215,28 +216,7 @@ impl FileAccess {
         let Some(turn) = turn_of(&self.seen.view, from..to).filter(|_| file.shared.is_here()) else {
             return Pending::ended(self.run_in_turn(), file).launch();
         };
-        let (give, come) = channel::<(Self, Arc<Slot>)>();
-        let started = thread::start_quiet("isthmus-stream", move || {
-            // Nothing comes if a member has failed.
-            if let Ok((access, slot)) = come.recv() {
-                let file = Arc::clone(&access.file);
-                *locked(&slot.ended) = Some(access.run_alone());
-                // All members are on this node: there is nothing that fails.
-                let _ = file.shared.pass(turn.end, &file.comm);
-                slot.is_over.store(true, Ordering::Release);
-                if let Some(me) = process::me() {
-                    let _ = rma::wake(me);
-                }
-            }
-        });
-        if !started {
-            return Pending::ended(self.run_in_turn(), file).launch();
-        }
-        let waiting = Waiting {
-            access: self,
-            start: turn.start,
-            give,
-        };
+        let waiting = Waiting { access: self, turn };
         Pending::new(Stage::Turn(Box::new(waiting)), file).launch()
     }
 }
@@ -244,24 +224,46 @@ impl FileAccess {
 /// An access that waits for its turn.
 struct Waiting {
     access: FileAccess,
-    /// How many bytes are to have gone through before.
-    start: i64,
-    /// To the thread that makes it.
-    give: Sender<(FileAccess, Arc<Slot>)>,
+    /// From how many bytes that are to have gone through before, to how many that then have.
+    turn: Range<i64>,
 }
 
 impl Waiting {
-    /// How it goes on when its turn has come, or never comes.
+    /// How it goes on when its turn has come, or never comes. The thread is made now: only one access has its turn at a time.
     fn go_on(self, turn: Result<()>) -> Stage {
-        let Self { access, give, .. } = self;
+        let Self {
+            access,
+            turn: Range { end, .. },
+        } = self;
+        if let Err(error) = turn {
+            return Stage::Over(Some(((Err(error), access.memory), access.back)));
+        }
+        let (give, come) = channel::<(FileAccess, Arc<Slot>)>();
+        // Not started, it takes nothing.
+        thread::start_quiet("isthmus-stream", move || {
+            if let Ok((access, slot)) = come.recv() {
+                let file = Arc::clone(&access.file);
+                *locked(&slot.ended) = Some(access.run_alone());
+                // All members are on this node: there is nothing that fails.
+                let _ = file.shared.pass(end, &file.comm);
+                // The last share in a file that is closed meanwhile is to be the program's.
+                drop(file);
+                // SYNC: file-access
+                slot.is_over.store(true, Ordering::Release);
+                if let Some(me) = process::me() {
+                    let _ = rma::wake(me);
+                }
+            }
+        });
         let slot = Arc::new(Slot::default());
-        match turn {
-            Ok(()) => match give.send((access, Arc::clone(&slot))) {
-                Ok(()) => Stage::Elsewhere(slot),
-                // The thread waits until it has got something.
-                Err(SendError((access, _))) => Stage::Over(Some(access.run_alone())),
-            },
-            Err(error) => Stage::Over(Some(((Err(error), access.memory), access.back))),
+        match give.send((access, Arc::clone(&slot))) {
+            Ok(()) => Stage::Elsewhere(slot),
+            Err(SendError((access, _))) => {
+                let file = Arc::clone(&access.file);
+                let ended = access.run_alone();
+                let _ = file.shared.pass(end, &file.comm);
+                Stage::Over(Some(ended))
+            }
         }
     }
 }
@@ -350,13 +352,14 @@ impl Pending {
 impl Operation for Pending {
     fn advance(&mut self, inside: &mut Entered) -> Look {
         if let Stage::Turn(waiting) = &self.stage {
-            let Some(turn) = self.file.shared.has_come(waiting.start, inside, &self.file.comm) else {
+            let Some(turn) = self.file.shared.has_come(waiting.turn.start, inside, &self.file.comm) else {
                 return Look::Pending;
             };
             if let Stage::Turn(waiting) = std::mem::replace(&mut self.stage, Stage::Over(None)) {
                 self.stage = waiting.go_on(turn);
             }
             if let Stage::Over(ended) = &self.stage {
+                inside.notice();
                 return how_it_ended(ended.as_ref());
             }
         }
