@@ -154,7 +154,7 @@ fn strided() -> Result<()> {
 }
 
 fn overlap() -> Result<()> {
-    shows("overlap --sizes 64K,256K", "overlap", 8)
+    shows("overlap --sizes 64K,256K", "overlap", 20)
 }
 
 fn messagerate() -> Result<()> {
