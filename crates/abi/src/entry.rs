@@ -108,9 +108,9 @@ fn explain_panics() {
         std::panic::set_hook(Box::new(|panic| {
             eprintln!("isthmus: internal error, please report it: {panic}");
             if !isthmus_engine::allows_threads() && os_process::threads() > 1 {
-                eprintln!(
+                os_process::say(
                     "isthmus: the process has several threads; if more than one calls MPI, the program must ask MPI_Init_thread for \
-                     MPI_THREAD_MULTIPLE: try ISTHMUS_THREAD_LEVEL=multiple, or ISTHMUS_CHECK=1"
+                     MPI_THREAD_MULTIPLE: try ISTHMUS_THREAD_LEVEL=multiple, or ISTHMUS_CHECK=1",
                 );
             }
             std::process::abort();

@@ -23,10 +23,14 @@ pub struct MachineCosts {
 
 /// Bytes of a cache line.
 const LINE: f64 = 64.0;
-/// Of a hand-over: what the first line takes where several are waited for at a time, and each line behind the first (a tenth: 135 lines of 15 ranks
-/// in 2.3 us where a hand-over takes 0.1, an Emerald Rapids server of 16 CPUs).
+/// Of a hand-over: what the first line takes where several are waited for at a time, each line behind it (135 lines of 15 ranks in 2.3 us where a
+/// hand-over takes 0.1, an Emerald Rapids server of 16 CPUs), and each line behind [`PREFETCHED_FROM`] (gathers of 32 KiB to 1 MiB on two CPUs of
+/// Zen 5).
 const FIRST: f64 = 0.5;
 const NEXT: f64 = 0.1;
+const LATER: f64 = 0.02;
+/// Lines of a run after which those behind are there before they are asked for: a page.
+const PREFETCHED_FROM: f64 = 64.0;
 /// What a call takes without its steps, and a message without its bytes.
 const CALL: f64 = 50.0;
 const MESSAGE: f64 = 60.0;
@@ -72,7 +76,9 @@ impl Costs {
             self.machine.line
         };
         let lines = (bytes / LINE).max(1.0);
-        ranks * (FIRST * line + (lines - 1.0) * NEXT * line).max(bytes * self.machine.copy)
+        let later = (lines - PREFETCHED_FROM).max(0.0);
+        let lines = FIRST + (lines - 1.0 - later) * NEXT + later * LATER;
+        ranks * (lines * line).max(bytes * self.machine.copy)
     }
 
     /// So many bytes of operands.
