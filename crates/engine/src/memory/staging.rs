@@ -4,8 +4,8 @@
 //! Pieces belong to a step of a board, and are free again when all its members have finished that step. Short pieces have
 //! a few slots, which stay in the nearest cache. Longer ones go round a ring that is larger than a core's own cache, since
 //! lines that a reader still holds there are slow to write again: twice that size was measured to be two to five times as
-//! fast from 4 KiB on (Zen 4); `ring_size.rs` tells how large it is where the last cache is far, or ranks share CPUs. Nothing is
-//! taken before it is needed.
+//! fast from 4 KiB on (Zen 4); `ring_size.rs` tells how large it is where the last cache is far, or ranks share CPUs. There pieces that
+//! are not long have a short ring of their own, which stays in the cache of the core that ranks take turns on. Nothing is taken before it is needed.
 //!
 //! What a non-blocking call shows is held until the slowest member has come to that call, which it may do only after calls on
 //! other boards. So such calls have slots and a ring of their own, and no other call waits for theirs; and where these are
@@ -20,7 +20,10 @@ use std::sync::Arc;
 use isthmus_shm::{Offset, Segment};
 
 use crate::channel::ring_size;
-use crate::limits::{SHORT_STAGED, STAGED_LARGEST, STAGED_SLOTS, STAGED_SLOTS_OVERSUBSCRIBED, STAGED_SMALLEST};
+use crate::limits::{
+    SHORT_RING, SHORT_RING_PIECE, SHORT_STAGED, STAGED_LARGEST, STAGED_SLOTS, STAGED_SLOTS_OVERSUBSCRIBED,
+    STAGED_SMALLEST,
+};
 use crate::memory::arena::Arena;
 use crate::memory::board::{Board, Step};
 use crate::{Entered, Result, allows_threads, counters, tunables};
@@ -91,6 +94,8 @@ pub(crate) struct Staging {
     slots: Option<Offset>,
     readers: [Option<Readers>; STAGED_SLOTS_OVERSUBSCRIBED],
     next_slot: usize,
+    /// For pieces up to [`SHORT_RING_PIECE`] where ranks share CPUs.
+    short_ring: Option<Ring>,
     ring: Option<Ring>,
     spilled: Vec<Spilled>,
 }
@@ -110,17 +115,25 @@ impl Staging {
         if length <= SHORT_STAGED {
             return self.take_slot(segment, arena, board, step);
         }
-        if self.ring.is_none() {
-            self.ring = Some(Ring::new(segment, arena)?);
+        let is_short = length <= SHORT_RING_PIECE && publish::ranks_take_turns() && tunables::STAGING.get() == 0;
+        if is_short && self.short_ring.is_none() {
+            // Without memory for it the long one serves.
+            self.short_ring = Ring::of_size(segment, arena, SHORT_RING).ok();
         }
+        let ring = match (&mut self.short_ring, &mut self.ring) {
+            (Some(ring), _) if is_short => ring,
+            (_, Some(ring)) => ring,
+            (_, ring) => ring.insert(Ring::new(segment, arena)?),
+        };
         let readers = || Readers {
             board: Arc::clone(board),
             step,
         };
-        Ok(self
-            .ring
-            .as_mut()
-            .and_then(|ring| ring.take(length as u64, by_half, readers)))
+        Ok(ring.take(length as u64, by_half, readers))
+    }
+
+    fn rings(&self) -> impl Iterator<Item = &Ring> {
+        self.short_ring.iter().chain(&self.ring)
     }
 
     #[inline]
@@ -194,7 +207,7 @@ impl Staging {
     /// Wait for nobody who has failed.
     #[cold]
     fn bury(&self, has_failed: impl Fn(u32) -> bool) {
-        let pieces = self.ring.iter().flat_map(|ring| &ring.pieces);
+        let pieces = self.rings().flat_map(|ring| &ring.pieces);
         let readers = pieces.filter_map(|piece| piece.readers.as_ref());
         let spilled = self.spilled.iter().map(|spilled| &spilled.readers);
         for readers in readers.chain(self.readers.iter().flatten()).chain(spilled) {
@@ -207,7 +220,8 @@ impl Staging {
         self.drain(arena);
         let is_last = |readers: &Readers| Arc::strong_count(&readers.board) == 1 && readers.are_done();
         let slots = self.readers.iter_mut();
-        let pieces = self.ring.iter_mut().flat_map(|ring| &mut ring.pieces);
+        let rings = self.short_ring.iter_mut().chain(&mut self.ring);
+        let pieces = rings.flat_map(|ring| &mut ring.pieces);
         for readers in slots.chain(pieces.map(|piece| &mut piece.readers)) {
             // A board with several pieces here is let go of next time.
             readers.take_if(|readers| is_last(readers));
@@ -223,21 +237,23 @@ impl Ring {
         };
         let mut size = wanted.clamp(STAGED_SMALLEST, STAGED_LARGEST).next_power_of_two();
         loop {
-            match arena.allocate(segment, size) {
-                Ok(base) => {
-                    segment.populate(base, size);
-                    return Ok(Self {
-                        base,
-                        size,
-                        head: 0,
-                        pieces: VecDeque::new(),
-                        was_full: false,
-                    });
-                }
+            match Self::of_size(segment, arena, size) {
                 Err(_) if size > STAGED_SMALLEST => size /= 2,
-                Err(error) => return Err(error.into()),
+                made => return made,
             }
         }
+    }
+
+    fn of_size(segment: &Segment, arena: &mut Arena, size: u64) -> Result<Self> {
+        let base = arena.allocate(segment, size)?;
+        segment.populate(base, size);
+        Ok(Self {
+            base,
+            size,
+            head: 0,
+            pieces: VecDeque::new(),
+            was_full: false,
+        })
     }
 
     /// Room for a piece. `by_half`: if it was full, once half of it is free. A woken rank then goes through several calls before it waits
