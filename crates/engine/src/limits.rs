@@ -94,6 +94,7 @@ limits! {
     // Rings.
     SMALL_RING: u64 = 4 << 10, "bytes", "-", "-", "Data of the ring that a pair starts with.";
     LARGEST_RING: u64 = 4 << 20, "bytes", "Zen 4", "0009", "Data of the largest ring that a streaming pair may lease.";
+    LARGEST_CACHE: u64 = 1 << 40, "bytes", "-", "0240", "A cache that another process has noted as larger is not believed.";
     NEAR_CACHE_MOST: u64 = 96 << 20, "bytes", "Emerald Rapids", "0009", "The largest last cache that is taken to be near: as much as eight cores of a Zen have with stacked memory; 300 MiB are spread over a mesh.";
     LEASES: u32 = 16, "times", "-", "0009", "Large rings that one process holds at a time.";
     LEASED_BYTES: u64 = 256 << 20, "bytes", "-", "0009", "Bytes that the large rings of all ranks take at most.";
@@ -123,6 +124,7 @@ limits! {
     SHORT_RING_PIECE: usize = 32 << 10, "bytes", "Zen 5", "0009", "Where ranks share CPUs, longer pieces than those with slots, up to this length, have a ring of their own,";
     SHORT_RING: u64 = 256 << 10, "bytes", "Zen 5", "0009", "of so many bytes.";
     STAGED_SMALLEST: u64 = 1 << 20, "bytes", "-", "0009", "The smallest staging ring that will do: three of the longest pieces, and some.";
+    STAGED_STEP: u64 = 64 << 10, "bytes", "-", "0240", "What the staging ring is given of memory at first, and at least when it grows.";
     STAGED_LARGEST: u64 = 64 << 20, "bytes", "-", "0009", "More is never of use.";
     CHOSEN_FROM: usize = 1 << 10, "bytes", "Zen 4", "0009", "Copies to others that are shorter are not worth a choice of instructions.";
     REP_MOVSB_FROM: usize = 64 << 10, "bytes", "Zen 4", "0009", "From this length on ranks that share CPUs copy to others by `rep movsb`.";

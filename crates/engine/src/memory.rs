@@ -23,7 +23,7 @@ use spare::Spare;
 use staging::Staging;
 
 /// The memory of this process.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Memory {
     /// Small pieces of the segment.
     pub arena: Arena,
@@ -32,4 +32,15 @@ pub(crate) struct Memory {
     staging_apart: Staging,
     /// Blocks for unexpected payload.
     pub spare: Spare,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self {
+            arena: Arena::default(),
+            staging: Staging::default(),
+            staging_apart: Staging::apart(),
+            spare: Spare::default(),
+        }
+    }
 }

@@ -13,6 +13,7 @@ pub mod descriptor;
 pub mod directory;
 pub mod doorbell;
 pub mod mailbox;
+pub mod noted;
 pub mod occupancy;
 pub mod post;
 pub mod registry;

@@ -49,13 +49,15 @@ use isthmus_os::{checker, cpu, limits, memfd};
 use self::pool::Pool;
 pub use self::pool::create_pool;
 use crate::card::Card;
+use crate::noted::Notes;
 use crate::reserve;
 use crate::slot::Slot;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 const MAGIC: u64 = 0x5355_4d48_5453_4901; // "\x01ISTHMUS"
-const LAYOUT_VERSION: u32 = 15;
-const PAGE: u64 = 4096;
+const LAYOUT_VERSION: u32 = 16;
+/// Bytes of a page.
+pub const PAGE: u64 = 4096;
 /// Address space a job may grow into; only what is touched costs memory.
 const LIMITS: [u64; 4] = [64 << 30, 16 << 30, 2 << 30, 256 << 20];
 /// As much where a checker runs, which keeps a book of every page that is mapped.
@@ -133,7 +135,12 @@ struct Header {
     pool_limit: AtomicU64,
     /// Of these, what has been taken.
     pool_next: AtomicU64,
+    /// Offset of the slots of all ranks, 0 while there are none: see [`Segment::slots_of_all`].
+    slots_of_all: AtomicU64,
+    notes: Notes,
 }
+
+const _: () = assert!(size_of::<Header>() <= PAGE as usize);
 
 /// A mapped job segment.
 #[derive(Debug)]
@@ -265,6 +272,8 @@ pub fn create_on(ranks: u32, nonce: [u8; 16], nodes: Option<&Nodes>) -> Result<O
         pool_from: limit,
         pool_limit: AtomicU64::new(0),
         pool_next: AtomicU64::new(0),
+        slots_of_all: AtomicU64::new(0),
+        notes: Notes::default(),
     };
     // SAFETY: the first page is reserved and mapped, nobody else has the descriptor yet.
     unsafe { mapping.base().cast::<Header>().write(header) };
@@ -605,6 +614,25 @@ impl Segment {
     /// A bit for each warning that somebody has given.
     pub fn said(&self) -> &AtomicU64 {
         &self.header().said
+    }
+
+    /// What processes of the job have found out about this node.
+    pub fn notes(&self) -> &Notes {
+        &self.header().notes
+    }
+
+    /// Addresses of `length` bytes for all ranks together, the same whichever rank asks first; memory comes by [`Self::back`]. `None`: there are
+    /// not so many, or another rank has asked for another length.
+    pub fn slots_of_all(&self, length: u64) -> Option<Offset> {
+        let word = &self.header().slots_of_all;
+        if word.load(Ordering::Acquire) == 0 {
+            let taken = self.take(length).ok()?;
+            // The addresses of a rank that comes second are lost. SYNC: slots-of-all
+            let _ = word.compare_exchange(0, taken.0, Ordering::AcqRel, Ordering::Acquire);
+        }
+        let at = word.load(Ordering::Acquire);
+        let sound = at >= self.arena && at.is_multiple_of(PAGE) && self.range(at, length).is_some();
+        sound.then_some(Offset(at))
     }
 
     /// Where the directory begins.

@@ -22,6 +22,7 @@ pub mod layout;
 pub mod local;
 pub mod loopback;
 pub mod mapped;
+mod probed;
 pub mod rows;
 pub mod stream;
 pub mod trace;
@@ -31,4 +32,5 @@ pub mod writev;
 
 pub use isthmus_os::process_vm::Span;
 pub use layout::{Layout, Level};
+pub use probed::share;
 pub use transfer::{Cause, Direction, Interrupted, Pending, Shape, Transfer};

@@ -19,6 +19,7 @@ use isthmus_shm::{Registry, SharedAddress};
 use crate::Span;
 use crate::layout::Layout;
 use crate::local;
+use crate::probed;
 use crate::transfer::{self, Interrupted, Shape, Transfer};
 
 /// What it is called in errors: there is no system call to name.
@@ -162,22 +163,47 @@ impl CopyCosts {
     }
 }
 
-/// Probed at first use. Takes some 50 us.
+/// Probed at first use, by one process of a job on each node. Takes some 50 us.
 pub fn facts() -> CopyCosts {
-    static FACTS: OnceLock<CopyCosts> = OnceLock::new();
-    *FACTS.get_or_init(measure)
+    found(|| {
+        // As CMA's facts have it for our own copies (Sapphire Rapids): there is not always memory for a probe.
+        const USUAL: CopyCosts = CopyCosts { byte: 20, block: 2_000 };
+        let probe = |value| local::probe_bytes(value, BYTES as usize);
+        match (probe(1), probe(2)) {
+            (Some(source), Some(mut target)) => measure(&source, &mut target),
+            _ => USUAL,
+        }
+    })
 }
 
+/// As [`facts`], probed in memory of another probe: touching new pages takes longer than the probe.
+///
+/// # Panics
+/// One of the two is shorter than 64 KiB.
+pub(crate) fn facts_in(source: &[u8], target: &mut [u8]) -> CopyCosts {
+    assert!(source.len() >= BYTES as usize && target.len() >= BYTES as usize);
+    found(|| measure(source, target))
+}
+
+fn found(measure: impl FnOnce() -> CopyCosts) -> CopyCosts {
+    static FACTS: OnceLock<CopyCosts> = OnceLock::new();
+    *FACTS.get_or_init(|| {
+        let probe = || {
+            let CopyCosts { byte, block } = measure();
+            [byte, block]
+        };
+        let [byte, block] = probed::shared(|notes| &notes.copies, probe);
+        CopyCosts { byte, block }
+    })
+}
+
+/// Bytes of the probe.
+const BYTES: u64 = 64 << 10;
+
+/// Both are as long as the probe, or longer.
 #[cold]
-fn measure() -> CopyCosts {
-    const BYTES: u64 = 64 << 10;
+fn measure(source: &[u8], target: &mut [u8]) -> CopyCosts {
     const BLOCKS: u64 = 512;
-    // As CMA's facts have it for our own copies (Sapphire Rapids): there is not always memory for a probe.
-    const USUAL: CopyCosts = CopyCosts { byte: 20, block: 2_000 };
-    let probe = |value| local::probe_bytes(value, BYTES as usize);
-    let (Some(source), Some(mut target)) = (probe(1), probe(2)) else {
-        return USUAL;
-    };
     let (from, to) = (
         Layout::local(source.as_ptr(), BYTES),
         Layout::local(target.as_mut_ptr(), BYTES),

@@ -1,28 +1,26 @@
 //! How large the rings are that long messages and what is shown to all go through: by the caches.
 
-use isthmus_os::topology::{self, Cache};
-
 use isthmus_shm::occupancy::is_oversubscribed;
 
 use crate::limits::NEAR_CACHE_MOST;
-use crate::membership::own::known_cpus;
+use crate::membership::own::{SecondCache, caches, known_cpus};
 use crate::rules::Rule;
 
 /// Bytes of a ring in a job of so many ranks.
 pub fn suitable(ranks: u32) -> u64 {
-    let caches = topology::own_caches();
-    let second = caches.iter().find(|cache| cache.level == 2);
-    match caches.last() {
+    let caches = caches();
+    let second = caches.second;
+    match caches.last {
         Some(last) if is_oversubscribed() && Rule::SharedStaging.holds() => {
             let cpus = known_cpus().unwrap_or(1);
-            oversubscribed_share(by_second(second, false), last.bytes, ranks, cpus)
+            oversubscribed_share(by_second(second, false), last, ranks, cpus)
         }
         last => by_second(second, last.is_some_and(is_far)),
     }
 }
 
-fn is_far(last: &Cache) -> bool {
-    last.bytes > NEAR_CACHE_MOST
+fn is_far(last: u64) -> bool {
+    last > NEAR_CACHE_MOST
 }
 
 /// Where ranks take turns on the CPUs, at most so much that all rings together have a quarter of the last cache: what is shown
@@ -41,9 +39,9 @@ fn oversubscribed_share(alone: u64, last_cache: u64, ranks: u32, cpus: u32) -> u
 /// Twice the second-level cache: when the writer comes round, the lines that the reader took have left the reader's
 /// cache for the one behind it, from where they are had in half the time (docs/decisions/0009). A quarter of it where
 /// reader and writer may share it, half where the one behind it is far: nothing is nearer there than what stays in both (0031).
-fn by_second(second: Option<&Cache>, is_last_far: bool) -> u64 {
+fn by_second(second: Option<SecondCache>, is_last_far: bool) -> u64 {
     match second {
-        Some(cache) if cache.shared_by.len() > 1 => cache.bytes / 4,
+        Some(cache) if cache.cpus > 1 => cache.bytes / 4,
         Some(cache) if is_last_far => cache.bytes / 2,
         Some(cache) => 2 * cache.bytes,
         None => 2 << 20,
@@ -56,18 +54,11 @@ mod tests {
 
     #[test]
     fn rings_go_by_the_second_cache_and_by_how_far_the_last_is() {
-        let of_size = |bytes, shared_by: &[usize]| Cache {
-            level: 2,
-            kind: "Unified".into(),
-            bytes,
-            line: 64,
-            shared_by: shared_by.into(),
-        };
-        assert!(!is_far(&of_size(96 << 20, &[0])) && is_far(&of_size(300 << 20, &[0])));
-        let cache = |shared_by| of_size(2 << 20, shared_by);
-        assert_eq!(by_second(Some(&cache(&[0])), false), 4 << 20);
-        assert_eq!(by_second(Some(&cache(&[0])), true), 1 << 20);
-        assert_eq!(by_second(Some(&cache(&[0, 1])), true), 512 << 10);
+        assert!(!is_far(96 << 20) && is_far(300 << 20));
+        let cache = |cpus| Some(SecondCache { bytes: 2 << 20, cpus });
+        assert_eq!(by_second(cache(1), false), 4 << 20);
+        assert_eq!(by_second(cache(1), true), 1 << 20);
+        assert_eq!(by_second(cache(2), true), 512 << 10);
         assert_eq!(by_second(None, false), 2 << 20);
     }
 

@@ -15,7 +15,7 @@ use crate::membership::control::{self, Nonce, ToLauncher, ToRank};
 use crate::membership::job;
 use crate::membership::launcher::{IS_OURS, LIFELINE, tell};
 use crate::membership::locality;
-use crate::membership::own::{FENCE_NEEDED, WORLD, believed_cpus, world};
+use crate::membership::own::{self, FENCE_NEEDED, WORLD, believed_cpus, world};
 use crate::membership::pmi;
 use crate::memory::heap;
 use crate::progress::gate::{self, FORKED, IDLE, JOINED, STATE, State, state};
@@ -279,6 +279,7 @@ fn become_rank(admission: Admission) -> Result<()> {
     }
     segment.keep_from_children();
     warning::open(segment.said());
+    own::share_notes(segment);
     locality::learn_nodes(segment);
     let slot = segment.slot(world.rank);
     if !slot.claim() {

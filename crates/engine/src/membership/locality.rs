@@ -41,7 +41,8 @@ pub fn declared(peer: Peer) -> Option<Locality> {
     }
 }
 
-/// Where these CPUs are. What was found last is kept: it takes tens of files, and programs make topologies in loops.
+/// Where these CPUs are, as another process of the job has found out for the same ones. What was found last is kept: it takes tens of files, and
+/// programs make topologies in loops.
 fn of_cpus(cpus: Vec<usize>) -> Locality {
     static LAST: Mutex<Option<(Vec<usize>, Locality)>> = Mutex::new(None);
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
@@ -50,9 +51,27 @@ fn of_cpus(cpus: Vec<usize>) -> Locality {
     {
         return *locality;
     }
-    let locality = Locality::of_cpus(&cpus);
+    let note = own::notes().map(|notes| &notes.locality);
+    let key = key_of(&cpus);
+    let told = note.and_then(|note| note.told()).filter(|[of, _]| *of == key);
+    let locality = match told {
+        Some([_, bits]) => Locality::from_bits(bits),
+        None => {
+            let found = Locality::of_cpus(&cpus);
+            if let Some(note) = note {
+                note.tell([key, found.bits()]);
+            }
+            found
+        }
+    };
     *last = Some((cpus, locality));
     locality
+}
+
+/// A number that no other set of CPUs of this machine has but by rare chance: FNV-1a.
+fn key_of(cpus: &[usize]) -> u64 {
+    let mix = |hash: u64, cpu: &usize| (hash ^ *cpu as u64).wrapping_mul(0x0100_0000_01b3);
+    cpus.iter().fold(0xcbf2_9ce4_8422_2325, mix)
 }
 
 /// Where the process of that rank, which is the calling one, may run at this moment.

@@ -37,13 +37,7 @@ impl Arena {
     /// `length` bytes, zeroed, aligned to 128.
     pub fn allocate(&mut self, segment: &Segment, length: u64) -> Result<Offset, segment::Error> {
         let length = length.next_multiple_of(128);
-        if self.plan.is_some_and(Plan::refuses_memory) {
-            return Err(segment::Error::Exhausted {
-                wanted: length,
-                left: 0,
-                limit: "a fault that is injected",
-            });
-        }
+        self.refuse_as_planned(length)?;
         if let Some(offset) = self.released.get_mut(&length).and_then(Vec::pop)
             && let Some(base) = segment.at(offset, length)
         {
@@ -64,14 +58,48 @@ impl Arena {
 
     /// A piece that is no part of a chunk of ordinary pages: a part of huge ones, if that is the policy.
     fn allocate_large(&mut self, segment: &Segment, length: u64) -> Result<Offset, segment::Error> {
+        match self.allocate_huge(segment, length) {
+            Some(at) => Ok(at),
+            None => segment.allocate(length),
+        }
+    }
+
+    /// A part of huge pages, if that is the policy and there are some.
+    fn allocate_huge(&mut self, segment: &Segment, length: u64) -> Option<Offset> {
         if self.end_huge - self.next_huge < length {
-            match HugePages::policy().for_rings(segment, length) {
-                Some((at, whole)) => (self.next_huge, self.end_huge) = (at.0, at.0 + whole),
-                None => return segment.allocate(length),
-            }
+            let (at, whole) = HugePages::policy().for_rings(segment, length)?;
+            (self.next_huge, self.end_huge) = (at.0, at.0 + whole);
         }
         self.next_huge += length;
-        Ok(Offset(self.next_huge - length))
+        Some(Offset(self.next_huge - length))
+    }
+
+    /// Addresses for `length` bytes, whole pages, zeroed, whose memory comes by [`Self::back`]; and how many bytes of them have it.
+    pub fn take(&mut self, segment: &Segment, length: u64) -> Result<(Offset, u64), segment::Error> {
+        match self.allocate_huge(segment, length) {
+            Some(at) => Ok((at, length)),
+            None => Ok((segment.take(length)?, 0)),
+        }
+    }
+
+    /// Put memory behind whole pages that [`Self::take`] gave out, and make it present here.
+    pub fn back(&self, segment: &Segment, at: Offset, length: u64) -> Result<(), segment::Error> {
+        self.refuse_as_planned(length)?;
+        segment.back(at, length)?;
+        segment.populate(at, length);
+        Ok(())
+    }
+
+    /// A fault that is injected.
+    fn refuse_as_planned(&self, wanted: u64) -> Result<(), segment::Error> {
+        match self.plan.is_some_and(Plan::refuses_memory) {
+            true => Err(segment::Error::Exhausted {
+                wanted,
+                left: 0,
+                limit: "a fault that is injected",
+            }),
+            false => Ok(()),
+        }
     }
 
     /// Nobody, in any process, uses the `length` bytes at `offset` any more, which [`Self::allocate`] gave out.

@@ -17,15 +17,17 @@ mod publish;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use isthmus_shm::segment::PAGE;
 use isthmus_shm::{Offset, Segment};
 
 use crate::channel::ring_size;
 use crate::limits::{
     SHORT_RING, SHORT_RING_PIECE, SHORT_STAGED, STAGED_LARGEST, STAGED_SLOTS, STAGED_SLOTS_OVERSUBSCRIBED,
-    STAGED_SMALLEST,
+    STAGED_SMALLEST, STAGED_STEP,
 };
 use crate::memory::arena::Arena;
 use crate::memory::board::{Board, Step};
+use crate::memory::huge_pages::HugePages;
 use crate::{Entered, Result, allows_threads, counters, tunables};
 
 pub use publish::{copy_for_others, copy_from_others, copy_past_caches};
@@ -68,10 +70,21 @@ struct StagedPiece {
     readers: Option<Readers>,
 }
 
+/// Memory of short pieces, in pages that lie so far apart.
+#[derive(Debug)]
+struct Slots {
+    base: Offset,
+    stride: u64,
+    /// Pages that have memory.
+    backed: u64,
+}
+
 #[derive(Debug)]
 struct Ring {
     base: Offset,
     size: u64,
+    /// Bytes from the base that have memory: it grows as the ring is gone round for the first time.
+    backed: u64,
     /// First free byte, counted without going round.
     head: u64,
     /// Oldest first.
@@ -91,7 +104,9 @@ struct Spilled {
 /// All of a process's, for one kind of calls.
 #[derive(Debug, Default)]
 pub(crate) struct Staging {
-    slots: Option<Offset>,
+    /// It is of calls that need not follow each other.
+    is_apart: bool,
+    slots: Option<Slots>,
     readers: [Option<Readers>; STAGED_SLOTS_OVERSUBSCRIBED],
     next_slot: usize,
     /// For pieces up to [`SHORT_RING_PIECE`] where ranks share CPUs.
@@ -101,6 +116,14 @@ pub(crate) struct Staging {
 }
 
 impl Staging {
+    /// Of calls that need not follow each other.
+    pub fn apart() -> Self {
+        Self {
+            is_apart: true,
+            ..Self::default()
+        }
+    }
+
     /// Memory for `length` bytes, at most [`LONGEST`], until all members of `board` have finished `step`. `None`: not yet. `by_half`: once the
     /// ring was full, half of it is to be free.
     fn take(
@@ -129,7 +152,7 @@ impl Staging {
             board: Arc::clone(board),
             step,
         };
-        Ok(ring.take(length as u64, by_half, readers))
+        ring.take(segment, arena, length as u64, by_half, readers)
     }
 
     fn rings(&self) -> impl Iterator<Item = &Ring> {
@@ -144,13 +167,19 @@ impl Staging {
         board: &Arc<Board>,
         step: Step,
     ) -> Result<Option<Offset>> {
-        let Offset(base) = match self.slots {
-            Some(base) => base,
-            None => *self
-                .slots
-                .insert(arena.allocate(segment, (STAGED_SLOTS_OVERSUBSCRIBED * SHORT_STAGED) as u64)?),
-        };
         let slot = self.next_slot;
+        let at = match &mut self.slots {
+            Some(slots) if slots.has_memory(slot) => slots.at(slot),
+            slots => {
+                let slots = match slots {
+                    Some(slots) => slots,
+                    None if self.is_apart => slots.insert(Slots::own(segment, arena)?),
+                    None => slots.insert(Slots::among_all(segment, arena, board.peer(board.me()).0)?),
+                };
+                slots.back(segment, arena, slot)?;
+                slots.at(slot)
+            }
+        };
         match &mut self.readers[slot] {
             Some(readers) if !readers.are_done() => return Ok(None),
             Some(readers) if Arc::ptr_eq(&readers.board, board) => readers.step = step,
@@ -166,7 +195,7 @@ impl Staging {
             false => STAGED_SLOTS,
         };
         self.next_slot = (slot + 1) % slots;
-        Ok(Some(Offset(base + (slot * SHORT_STAGED) as u64)))
+        Ok(Some(at))
     }
 
     /// As [`Self::take`], and if there is no room, memory from the arena.
@@ -229,6 +258,62 @@ impl Staging {
     }
 }
 
+impl Slots {
+    /// Slots in a page.
+    const IN_PAGE: u64 = PAGE / SHORT_STAGED as u64;
+    const PAGES: u64 = STAGED_SLOTS_OVERSUBSCRIBED as u64 / Self::IN_PAGE;
+
+    /// Those of rank `me`, once. Page after page of all ranks lie together: a reader that touches that of one for the first
+    /// time gets those of the 15 around it, too, if they have been written (docs/decisions/0240).
+    #[cold]
+    fn among_all(segment: &Segment, arena: &mut Arena, me: u32) -> Result<Self> {
+        let ranks = u64::from(segment.ranks());
+        let of_all = match HugePages::policy().is_by_name() {
+            true => None,
+            false => segment.slots_of_all(ranks * Self::PAGES * PAGE),
+        };
+        match of_all {
+            Some(all) => Ok(Self {
+                base: Offset(all.0 + u64::from(me) * PAGE),
+                stride: ranks * PAGE,
+                backed: 0,
+            }),
+            None => Self::own(segment, arena),
+        }
+    }
+
+    /// Those of one process, which nobody else has there.
+    #[cold]
+    fn own(segment: &Segment, arena: &mut Arena) -> Result<Self> {
+        Ok(Self {
+            base: arena.allocate(segment, Self::PAGES * PAGE)?,
+            stride: PAGE,
+            backed: Self::PAGES,
+        })
+    }
+
+    /// See that this slot has memory.
+    #[cold]
+    fn back(&mut self, segment: &Segment, arena: &Arena, slot: usize) -> Result<()> {
+        while !self.has_memory(slot) {
+            arena.back(segment, Offset(self.base.0 + self.backed * self.stride), PAGE)?;
+            self.backed += 1;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn has_memory(&self, slot: usize) -> bool {
+        (slot as u64) < self.backed * Self::IN_PAGE
+    }
+
+    #[inline]
+    fn at(&self, slot: usize) -> Offset {
+        let (page, within) = (slot as u64 / Self::IN_PAGE, slot as u64 % Self::IN_PAGE);
+        Offset(self.base.0 + page * self.stride + within * SHORT_STAGED as u64)
+    }
+}
+
 impl Ring {
     fn new(segment: &Segment, arena: &mut Arena) -> Result<Self> {
         let wanted = match tunables::STAGING.get() {
@@ -245,21 +330,46 @@ impl Ring {
     }
 
     fn of_size(segment: &Segment, arena: &mut Arena, size: u64) -> Result<Self> {
-        let base = arena.allocate(segment, size)?;
-        segment.populate(base, size);
+        let (base, backed) = arena.take(segment, size)?;
         Ok(Self {
             base,
             size,
+            backed,
             head: 0,
             pieces: VecDeque::new(),
             was_full: false,
         })
     }
 
+    /// See that there is memory up to `end`, counted from the base. A page costs 2 us when it is first written, and few programs need them all
+    /// (docs/decisions/0240).
+    #[cold]
+    fn back(&mut self, segment: &Segment, arena: &Arena, end: u64) -> Result<()> {
+        let to = end.max(2 * self.backed).next_multiple_of(STAGED_STEP).min(self.size);
+        let at = Offset(self.base.0 + self.backed);
+        match arena.back(segment, at, to - self.backed) {
+            Ok(()) => self.backed = to,
+            // It does with what it has: nothing lies beyond.
+            Err(_) if self.backed >= STAGED_SMALLEST => self.size = self.backed,
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
     /// Room for a piece. `by_half`: if it was full, once half of it is free. A woken rank then goes through several calls before it waits
     /// again; else, with 128 ranks on two CPUs, each call ends in as many wakes (docs/decisions/0028).
-    fn take(&mut self, length: u64, by_half: bool, readers: impl FnOnce() -> Readers) -> Option<Offset> {
+    fn take(
+        &mut self,
+        segment: &Segment,
+        arena: &Arena,
+        length: u64,
+        by_half: bool,
+        readers: impl FnOnce() -> Readers,
+    ) -> Result<Option<Offset>> {
         let length = length.next_multiple_of(128);
+        if self.backed < self.size && self.head + length > self.backed {
+            self.back(segment, arena, self.head + length)?;
+        }
         // A piece does not go over the end.
         let mut start = self.head;
         if start % self.size + length > self.size {
@@ -276,7 +386,7 @@ impl Ring {
             }
             if oldest.readers.as_ref().is_some_and(|readers| !readers.are_done()) {
                 self.was_full = true;
-                return None;
+                return Ok(None);
             }
             self.pieces.pop_front();
         }
@@ -286,7 +396,7 @@ impl Ring {
             readers: Some(readers()),
         });
         self.head = end;
-        Some(Offset(self.base.0 + start % self.size))
+        Ok(Some(Offset(self.base.0 + start % self.size)))
     }
 }
 
@@ -350,5 +460,75 @@ impl Entered {
         let engine = self.engine();
         engine.memory.staging.settle(&mut engine.memory.arena);
         engine.memory.staging_apart.settle(&mut engine.memory.arena);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use isthmus_shm::segment;
+    use isthmus_transfer::fault::Plan;
+
+    use super::*;
+
+    fn segment(ranks: u32) -> Segment {
+        let file = segment::create(ranks, [6; 16]).expect("memory");
+        Segment::attach(file, [6; 16]).expect("a job segment")
+    }
+
+    #[test]
+    fn slots_of_all_ranks_lie_apart_and_those_of_one_page_together() {
+        let segment = segment(3);
+        let mut arena = Arena::default();
+        let mut all: Vec<Slots> = (0..3)
+            .map(|me| Slots::among_all(&segment, &mut arena, me).expect("memory"))
+            .collect();
+        all.push(Slots::own(&segment, &mut arena).expect("memory"));
+        assert!(!all[0].has_memory(0) && all[3].has_memory(STAGED_SLOTS_OVERSUBSCRIBED - 1));
+        let mut found = Vec::new();
+        for slots in &mut all {
+            for slot in 0..STAGED_SLOTS_OVERSUBSCRIBED {
+                slots.back(&segment, &arena, slot).expect("memory");
+                assert!(slots.has_memory(slot));
+                found.push(slots.at(slot).0);
+            }
+        }
+        assert_eq!(all[1].at(0).0, all[0].at(0).0 + PAGE, "the next rank's page");
+        found.sort_unstable();
+        assert!(found.windows(2).all(|pair| pair[1] - pair[0] >= SHORT_STAGED as u64));
+        assert!(
+            found
+                .iter()
+                .all(|at| segment.at(Offset(*at), SHORT_STAGED as u64).is_some())
+        );
+    }
+
+    #[test]
+    fn a_ring_grows_while_it_is_gone_round_and_does_with_what_it_has() {
+        let segment = segment(1);
+        let mut ring = Ring {
+            base: Offset(0),
+            size: 4 << 20,
+            backed: 0,
+            head: 0,
+            pieces: VecDeque::new(),
+            was_full: false,
+        };
+        let mut arena = Arena::default();
+        (ring.base, ring.backed) = arena.take(&segment, ring.size).expect("addresses");
+        let mut grown = Vec::new();
+        for end in [1, STAGED_STEP + 1, 1 << 20] {
+            ring.back(&segment, &arena, end).expect("memory");
+            grown.push(ring.backed);
+        }
+        assert_eq!(grown, [STAGED_STEP, 2 * STAGED_STEP, 1 << 20]);
+        let plan = Plan::parse("memory:ENOMEM").expect("a plan");
+        arena.plan = Some(Box::leak(Box::new(plan)));
+        ring.back(&segment, &arena, (1 << 20) + 1).expect("it has enough");
+        assert_eq!((ring.size, ring.backed), (1 << 20, 1 << 20));
+        (ring.size, ring.backed) = (4 << 20, STAGED_STEP);
+        assert!(
+            ring.back(&segment, &arena, 2 * STAGED_STEP).is_err(),
+            "too little for the longest pieces"
+        );
     }
 }

@@ -8,6 +8,7 @@ use isthmus_os::process_vm::{self, Direction, MAX_BYTES, MAX_SPANS, Span};
 use super::nanoseconds;
 use crate::local::probe_bytes;
 use crate::mapped;
+use crate::probed;
 use crate::transfer::Shape;
 
 /// What the kernel, and copying by ourselves, take on this machine for buffers that are in a cache, in picoseconds.
@@ -69,16 +70,31 @@ impl CmaCosts {
     }
 }
 
-/// Probed at first use, on this process's own memory, which the kernel treats as any other's. Takes some 100 us.
+/// Probed at first use, by one process of a job on each node, on its own memory, which the kernel treats as any other's. Takes some 100 us.
 pub fn facts() -> CmaCosts {
     static FACTS: OnceLock<CmaCosts> = OnceLock::new();
-    *FACTS.get_or_init(measure)
+    *FACTS.get_or_init(|| {
+        let probe = || {
+            let costs = measure();
+            [costs.call, costs.byte, costs.local_span, costs.remote_span]
+        };
+        let [call, byte, local_span, remote_span] = probed::shared(|notes| &notes.kernel_copies, probe);
+        let own = mapped::facts();
+        CmaCosts {
+            call,
+            byte,
+            local_span,
+            remote_span,
+            own_byte: own.byte,
+            own_block: own.block,
+        }
+    })
 }
 
 /// Bytes of the probe for the cost per byte.
 const PROBE: usize = 64 << 10;
 /// Spans of the probe for the cost per span.
-const PROBE_SPANS: u64 = 64;
+const PROBE_SPANS: u64 = 16;
 
 #[cold]
 fn measure() -> CmaCosts {
@@ -131,7 +147,7 @@ fn measure() -> CmaCosts {
     let (Some(call), Some(bulk), Some(uncut), Some(cut_here), Some(cut_there)) = times else {
         return USUAL;
     };
-    let own = mapped::facts();
+    let own = mapped::facts_in(&source, &mut target);
     CmaCosts {
         own_byte: own.byte,
         own_block: own.block,

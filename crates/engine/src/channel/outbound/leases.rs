@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::OnceLock;
 
 use isthmus_shm::ring::{self, Mapped, Producer};
-use isthmus_shm::{Offset, Segment};
+use isthmus_shm::{Offset, Segment, segment};
 
 use super::pieces::Payload;
 use super::{Outbound, mapped};
@@ -114,9 +114,11 @@ impl Leases {
             None if self.made < LEASES => {
                 // Refused memory is not asked for again: small rings do.
                 self.made += 1;
-                segment
-                    .allocate(ring::bytes_for(large_ring(segment)))
-                    .map_err(|_| None)?
+                // Its pages come when they are touched: all at once they would delay the pair's first long message (docs/decisions/0240).
+                let length = ring::bytes_for(large_ring(segment)).next_multiple_of(segment::PAGE);
+                let at = segment.take(length).map_err(|_| None)?;
+                segment.promise(at, length).map_err(|_| None)?;
+                at
             }
             None => return Err(self.recall(out)),
         };

@@ -8,13 +8,13 @@
 
 use std::sync::OnceLock;
 
-use isthmus_os::topology;
 use isthmus_transfer::copy::Copying;
 
 use crate::channel::hints::{CLASSES, class};
 use crate::data_path::{DATA_PATHS, DataPath};
 use crate::learning::{Exploration, Learner};
 use crate::limits::{FIRST_RETRY, NOT_TRIED_AGAIN, PAST_CACHES_FROM, PATH_COST_RISES, RETRY, TRIALS, TRIED_AGAIN};
+use crate::membership::own;
 
 /// Is a message of `length` bytes stored past the caches? A quarter of the last-level cache: with the buffers of both
 /// sides it is full, so what is stored has left it before somebody reads it, and its lines would have been read for
@@ -28,9 +28,8 @@ pub fn passes_caches(length: u64) -> bool {
 fn last_quarter() -> u64 {
     static BYTES: OnceLock<u64> = OnceLock::new();
     *BYTES.get_or_init(|| {
-        let caches = topology::own_caches();
-        let last = caches.last().filter(|_| Copying::Streaming.is_sensible());
-        last.map_or(u64::MAX, |cache| cache.bytes / 4)
+        let last = own::caches().last.filter(|_| Copying::Streaming.is_sensible());
+        last.map_or(u64::MAX, |bytes| bytes / 4)
     })
 }
 
