@@ -140,6 +140,7 @@ struct Header {
     notes: Notes,
 }
 
+#[cfg(not(loom))]
 const _: () = assert!(size_of::<Header>() <= PAGE as usize);
 
 /// A mapped job segment.
