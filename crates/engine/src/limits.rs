@@ -121,8 +121,8 @@ limits! {
     SHORT_STAGED: usize = 2 << 10, "bytes", "Zen 4", "0009", "Pieces of staged memory up to this length have slots of their own.";
     STAGED_SLOTS: usize = 8, "times", "Zen 4", "0009", "Such slots that are in use where each rank has a CPU.";
     STAGED_SLOTS_OVERSUBSCRIBED: usize = 32, "times", "Zen 4", "0009", "The same where ranks share CPUs: as many as there are calls that one rank may be ahead.";
-    SHORT_RING_PIECE: usize = 32 << 10, "bytes", "Zen 5", "0009", "Where ranks share CPUs, longer pieces than those with slots, up to this length, have a ring of their own,";
-    SHORT_RING: u64 = 256 << 10, "bytes", "Zen 5", "0009", "of so many bytes.";
+    SHORT_RING_PIECE: usize = 32 << 10, "bytes", "Zen 5", "0009", "Where ranks share CPUs, longer pieces than those with slots, up to this length, have the short staging ring.";
+    SHORT_RING: u64 = 256 << 10, "bytes", "Zen 5", "0009", "The short staging ring, where ranks share CPUs.";
     STAGED_SMALLEST: u64 = 1 << 20, "bytes", "-", "0009", "The smallest staging ring that will do: three of the longest pieces, and some.";
     STAGED_STEP: u64 = 64 << 10, "bytes", "-", "0240", "What the staging ring is given of memory at first, and at least when it grows.";
     STAGED_LARGEST: u64 = 64 << 20, "bytes", "-", "0009", "More is never of use.";

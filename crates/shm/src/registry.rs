@@ -144,8 +144,10 @@ mod tests {
             [0, 4095, 4096, 4097].map(|at| registry.available(SharedAddress(shared_address.0 + at))),
             [4096, 1, 0, 0]
         );
+        let slots = 2 * segment::SLOTS_OF_EACH;
+        assert!(registry.at(SharedAddress(shared_address.0 - slots), 1).is_some());
         assert!(
-            registry.at(SharedAddress(shared_address.0 - 4097), 1).is_none(),
+            registry.at(SharedAddress(shared_address.0 - slots - 1), 1).is_none(),
             "the fixed part is nobody's"
         );
         assert!(

@@ -58,6 +58,8 @@ const MAGIC: u64 = 0x5355_4d48_5453_4901; // "\x01ISTHMUS"
 const LAYOUT_VERSION: u32 = 16;
 /// Bytes of a page.
 pub const PAGE: u64 = 4096;
+/// Bytes of addresses that each rank of the node has among those of all: see [`Segment::slots_of_all`].
+pub const SLOTS_OF_EACH: u64 = 64 << 10;
 /// Address space a job may grow into; only what is touched costs memory.
 const LIMITS: [u64; 4] = [64 << 30, 16 << 30, 2 << 30, 256 << 20];
 /// As much where a checker runs, which keeps a book of every page that is mapped.
@@ -135,8 +137,8 @@ struct Header {
     pool_limit: AtomicU64,
     /// Of these, what has been taken.
     pool_next: AtomicU64,
-    /// Offset of the slots of all ranks, 0 while there are none: see [`Segment::slots_of_all`].
-    slots_of_all: AtomicU64,
+    /// Offset of the slots of all ranks, 0: there are none. See [`Segment::slots_of_all`].
+    slots_of_all: u64,
     notes: Notes,
 }
 
@@ -250,6 +252,15 @@ pub fn create_on(ranks: u32, nonce: [u8; 16], nodes: Option<&Nodes>) -> Result<O
         reserve::reserve(&fd, 0, arena)
     })?;
     let mapping = Mapping::shared(&fd, arena as usize)?;
+    let here = nodes.map_or(ranks, |nodes| {
+        nodes.of.iter().filter(|node| **node == nodes.own).count() as u32
+    });
+    let slots = u64::from(here) * SLOTS_OF_EACH;
+    // Addresses, with the last page as in `Segment::take`.
+    let has_slots = slots > 0
+        && arena + slots <= limit / 2
+        && limits::with_largest_files(|| reserve::reserve(&fd, arena + slots - PAGE, PAGE)).is_ok();
+    let (slots, last_page) = if has_slots { (slots, PAGE) } else { (0, 0) };
     let cpus = cpu::usable() as u64;
     let header = Header {
         magic: MAGIC,
@@ -258,7 +269,7 @@ pub fn create_on(ranks: u32, nonce: [u8; 16], nodes: Option<&Nodes>) -> Result<O
         nonce,
         cpus,
         limit: AtomicU64::new(limit),
-        next: AtomicU64::new(arena),
+        next: AtomicU64::new(arena + slots),
         failed: AtomicU32::new(0),
         nodes: count,
         node: nodes.map_or(0, |nodes| nodes.own),
@@ -267,13 +278,13 @@ pub fn create_on(ranks: u32, nonce: [u8; 16], nodes: Option<&Nodes>) -> Result<O
         directory: AtomicU64::new(0),
         devices: AtomicU32::new(0),
         said: AtomicU64::new(0),
-        granted: AtomicU64::new(arena),
+        granted: AtomicU64::new(arena + last_page),
         taking: AtomicU64::new(0),
         memory,
         pool_from: limit,
         pool_limit: AtomicU64::new(0),
         pool_next: AtomicU64::new(0),
-        slots_of_all: AtomicU64::new(0),
+        slots_of_all: if has_slots { arena } else { 0 },
         notes: Notes::default(),
     };
     // SAFETY: the first page is reserved and mapped, nobody else has the descriptor yet.
@@ -622,18 +633,14 @@ impl Segment {
         &self.header().notes
     }
 
-    /// Addresses of `length` bytes for all ranks together, the same whichever rank asks first; memory comes by [`Self::back`]. `None`: there are
-    /// not so many, or another rank has asked for another length.
-    pub fn slots_of_all(&self, length: u64) -> Option<Offset> {
-        let word = &self.header().slots_of_all;
-        if word.load(Ordering::Acquire) == 0 {
-            let taken = self.take(length).ok()?;
-            // The addresses of a rank that comes second are lost. SYNC: slots-of-all
-            let _ = word.compare_exchange(0, taken.0, Ordering::AcqRel, Ordering::Acquire);
-        }
-        let at = word.load(Ordering::Acquire);
-        let sound = at >= self.arena && at.is_multiple_of(PAGE) && self.range(at, length).is_some();
-        sound.then_some(Offset(at))
+    /// Where [`SLOTS_OF_EACH`] bytes of addresses begin for each rank of this node, page by page of all ranks together: how many ranks there are, and
+    /// how many come before `rank`. Memory comes by [`Self::back`]. `None`: the job has too few addresses.
+    pub fn slots_of_all(&self, rank: u32) -> Option<(Offset, u64, u64)> {
+        let at = self.header().slots_of_all;
+        let here = |ranks: u32| (0..ranks).filter(|&rank| !self.is_elsewhere(rank)).count() as u64;
+        let (ranks, before) = (here(self.ranks), here(rank.min(self.ranks)));
+        let sound = at >= self.arena && at.is_multiple_of(PAGE) && self.range(at, ranks * SLOTS_OF_EACH).is_some();
+        (sound && before < ranks).then_some((Offset(at), ranks, before))
     }
 
     /// Where the directory begins.

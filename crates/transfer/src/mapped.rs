@@ -163,36 +163,26 @@ impl CopyCosts {
     }
 }
 
-/// Probed at first use, by one process of a job on each node. Takes some 50 us.
+/// Probed at first use, by a process of the job on each node that finds no other's costs. Takes some 50 us.
 pub fn facts() -> CopyCosts {
-    found(|| {
-        // As CMA's facts have it for our own copies (Sapphire Rapids): there is not always memory for a probe.
-        const USUAL: CopyCosts = CopyCosts { byte: 20, block: 2_000 };
-        let probe = |value| local::probe_bytes(value, BYTES as usize);
-        match (probe(1), probe(2)) {
-            (Some(source), Some(mut target)) => measure(&source, &mut target),
-            _ => USUAL,
-        }
-    })
+    let probe = |value| local::probe_bytes(value, BYTES as usize);
+    found(|| Some(measure(&probe(1)?, &mut probe(2)?)))
 }
 
-/// As [`facts`], probed in memory of another probe: touching new pages takes longer than the probe.
+/// Probe now, in memory of another probe: touching new pages takes longer than the probe.
 ///
 /// # Panics
 /// One of the two is shorter than 64 KiB.
-pub(crate) fn facts_in(source: &[u8], target: &mut [u8]) -> CopyCosts {
+pub(crate) fn probe_in(source: &[u8], target: &mut [u8]) {
     assert!(source.len() >= BYTES as usize && target.len() >= BYTES as usize);
-    found(|| measure(source, target))
+    found(|| Some(measure(source, target)));
 }
 
-fn found(measure: impl FnOnce() -> CopyCosts) -> CopyCosts {
+fn found(measure: impl FnOnce() -> Option<[u64; 2]>) -> CopyCosts {
     static FACTS: OnceLock<CopyCosts> = OnceLock::new();
     *FACTS.get_or_init(|| {
-        let probe = || {
-            let CopyCosts { byte, block } = measure();
-            [byte, block]
-        };
-        let [byte, block] = probed::shared(|notes| &notes.copies, probe);
+        // As probed on Sapphire Rapids: there is not always memory for a probe.
+        let [byte, block] = probed::shared(|notes| &notes.copies, measure).unwrap_or([20, 2_000]);
         CopyCosts { byte, block }
     })
 }
@@ -200,9 +190,9 @@ fn found(measure: impl FnOnce() -> CopyCosts) -> CopyCosts {
 /// Bytes of the probe.
 const BYTES: u64 = 64 << 10;
 
-/// Both are as long as the probe, or longer.
+/// Of a byte and of a block. Both parts of memory are as long as the probe, or longer.
 #[cold]
-fn measure(source: &[u8], target: &mut [u8]) -> CopyCosts {
+fn measure(source: &[u8], target: &mut [u8]) -> [u64; 2] {
     const BLOCKS: u64 = 512;
     let (from, to) = (
         Layout::local(source.as_ptr(), BYTES),
@@ -223,10 +213,10 @@ fn measure(source: &[u8], target: &mut [u8]) -> CopyCosts {
         });
         rounds.min().unwrap_or(0)
     };
-    CopyCosts {
-        byte: (time(&from) / BYTES).max(1),
-        block: (time(&Layout::Spans(&spans)) / BLOCKS).max(1),
-    }
+    [
+        (time(&from) / BYTES).max(1),
+        (time(&Layout::Spans(&spans)) / BLOCKS).max(1),
+    ]
 }
 
 #[cfg(test)]
@@ -254,9 +244,10 @@ mod tests {
         let mut buffer = [0u8; 64];
         let local = Layout::local(buffer.as_mut_ptr(), 64);
         let away = [Level { count: 8, stride: 4096 }];
+        // Before it there are the slots of the only rank.
         let back = [Level {
             count: 8,
-            stride: -4096,
+            stride: -(segment::SLOTS_OF_EACH as i64) - 64,
         }];
         let pieces = [
             Span {

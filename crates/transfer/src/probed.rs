@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use isthmus_os::checker;
 use isthmus_shm::noted::{Noted, Notes};
 
 static NOTES: OnceLock<&'static Notes> = OnceLock::new();
@@ -14,21 +15,25 @@ pub fn share(notes: &'static Notes) {
     let _ = NOTES.set(notes);
 }
 
-/// The costs that are noted, or else those that `probe` finds.
-pub(crate) fn shared<const N: usize>(note: fn(&Notes) -> &Noted<N>, probe: impl FnOnce() -> [u64; N]) -> [u64; N] {
-    by(NOTES.get().map(|notes| note(notes)), probe)
+/// The costs that are noted, or else those that `probe` finds; `None`: it could not. A process under a checker neither takes nor tells any.
+pub(crate) fn shared<const N: usize>(
+    note: fn(&Notes) -> &Noted<N>,
+    probe: impl FnOnce() -> Option<[u64; N]>,
+) -> Option<[u64; N]> {
+    let notes = NOTES.get().filter(|_| !checker::is_present());
+    by(notes.map(|notes| note(notes)), probe)
 }
 
-fn by<const N: usize>(note: Option<&Noted<N>>, probe: impl FnOnce() -> [u64; N]) -> [u64; N] {
+fn by<const N: usize>(note: Option<&Noted<N>>, probe: impl FnOnce() -> Option<[u64; N]>) -> Option<[u64; N]> {
     let told = note.and_then(Noted::told);
     if let Some(costs) = told.filter(|costs| costs.iter().all(|cost| *cost < MOST)) {
-        return costs;
+        return Some(costs);
     }
-    let costs = probe();
+    let costs = probe()?;
     if let Some(note) = note {
         note.tell(costs);
     }
-    costs
+    Some(costs)
 }
 
 #[cfg(test)]
@@ -38,11 +43,16 @@ mod tests {
     #[test]
     fn costs_are_probed_once_and_what_makes_no_sense_is_not_believed() {
         let note = Noted::default();
-        assert_eq!(by(Some(&note), || [1, 2]), [1, 2]);
-        assert_eq!(by(Some(&note), || unreachable!("noted")), [1, 2]);
-        assert_eq!(by(None, || [3]), [3], "a process of no job");
+        assert_eq!(
+            by(Some(&note), || None),
+            None,
+            "usual costs are not told as if they had been probed"
+        );
+        assert_eq!(by(Some(&note), || Some([1, 2])), Some([1, 2]));
+        assert_eq!(by(Some(&note), || unreachable!("noted")), Some([1, 2]));
+        assert_eq!(by(None, || Some([3])), Some([3]), "a process of no job");
         let damaged = Noted::default();
         damaged.tell([7, u64::MAX]);
-        assert_eq!(by(Some(&damaged), || [1, 2]), [1, 2]);
+        assert_eq!(by(Some(&damaged), || Some([1, 2])), Some([1, 2]));
     }
 }

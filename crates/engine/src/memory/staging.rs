@@ -17,7 +17,7 @@ mod publish;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use isthmus_shm::segment::PAGE;
+use isthmus_shm::segment::{self, PAGE, SLOTS_OF_EACH};
 use isthmus_shm::{Offset, Segment};
 
 use crate::channel::ring_size;
@@ -104,7 +104,7 @@ struct Spilled {
 /// All of a process's, for one kind of calls.
 #[derive(Debug, Default)]
 pub(crate) struct Staging {
-    /// It is of calls that need not follow each other.
+    /// It is for non-blocking calls, which ranks may make in different orders.
     is_apart: bool,
     slots: Option<Slots>,
     readers: [Option<Readers>; STAGED_SLOTS_OVERSUBSCRIBED],
@@ -140,17 +140,27 @@ impl Staging {
         }
         let is_short = length <= SHORT_RING_PIECE && publish::ranks_take_turns() && tunables::STAGING.get() == 0;
         if is_short && self.short_ring.is_none() {
-            // Without memory for it the long one serves.
             self.short_ring = Ring::of_size(segment, arena, SHORT_RING).ok();
         }
-        let ring = match (&mut self.short_ring, &mut self.ring) {
-            (Some(ring), _) if is_short => ring,
-            (_, Some(ring)) => ring,
-            (_, ring) => ring.insert(Ring::new(segment, arena)?),
+        let short_ring = match &mut self.short_ring {
+            Some(ring) if is_short => match ring.has_room(segment, arena, length as u64) {
+                Ok(()) => Some(ring),
+                Err(_) => {
+                    // Without memory for it the long one serves, from now on.
+                    ring.size = ring.backed;
+                    None
+                }
+            },
+            _ => None,
         };
-        let readers = || Readers {
-            board: Arc::clone(board),
-            step,
+        let ring = match (short_ring, &mut self.ring) {
+            (Some(ring), _) => ring,
+            (None, Some(ring)) => ring,
+            (None, ring) => ring.insert(Ring::new(segment, arena)?),
+        };
+        let readers = || {
+            let board = Arc::clone(board);
+            Some(Readers { board, step })
         };
         ring.take(segment, arena, length as u64, by_half, readers)
     }
@@ -167,7 +177,7 @@ impl Staging {
         board: &Arc<Board>,
         step: Step,
     ) -> Result<Option<Offset>> {
-        let slot = self.next_slot;
+        let mut slot = self.next_slot;
         let at = match &mut self.slots {
             Some(slots) if slots.has_memory(slot) => slots.at(slot),
             slots => {
@@ -176,7 +186,14 @@ impl Staging {
                     None if self.is_apart => slots.insert(Slots::own(segment, arena)?),
                     None => slots.insert(Slots::among_all(segment, arena, board.peer(board.me()).0)?),
                 };
-                slots.back(segment, arena, slot)?;
+                if let Err(error) = slots.back(segment, arena, slot) {
+                    if slots.backed == 0 {
+                        return Err(error);
+                    }
+                    // It goes round in those that it has.
+                    slot = 0;
+                    self.next_slot = 0;
+                }
                 slots.at(slot)
             }
         };
@@ -263,18 +280,18 @@ impl Slots {
     const IN_PAGE: u64 = PAGE / SHORT_STAGED as u64;
     const PAGES: u64 = STAGED_SLOTS_OVERSUBSCRIBED as u64 / Self::IN_PAGE;
 
-    /// Those of rank `me`, once. Page after page of all ranks lie together: a reader that touches that of one for the first
+    /// Those of rank `me`. Page after page of all ranks lie together: a reader that touches that of one for the first
     /// time gets those of the 15 around it, too, if they have been written (docs/decisions/0240).
     #[cold]
     fn among_all(segment: &Segment, arena: &mut Arena, me: u32) -> Result<Self> {
-        let ranks = u64::from(segment.ranks());
+        const { assert!(Self::PAGES * PAGE == SLOTS_OF_EACH) };
         let of_all = match HugePages::policy().is_by_name() {
             true => None,
-            false => segment.slots_of_all(ranks * Self::PAGES * PAGE),
+            false => segment.slots_of_all(me),
         };
         match of_all {
-            Some(all) => Ok(Self {
-                base: Offset(all.0 + u64::from(me) * PAGE),
+            Some((all, ranks, before)) => Ok(Self {
+                base: Offset(all.0 + before * PAGE),
                 stride: ranks * PAGE,
                 backed: 0,
             }),
@@ -341,18 +358,45 @@ impl Ring {
         })
     }
 
-    /// See that there is memory up to `end`, counted from the base. A page costs 2 us when it is first written, and few programs need them all
-    /// (docs/decisions/0240).
-    #[cold]
-    fn back(&mut self, segment: &Segment, arena: &Arena, end: u64) -> Result<()> {
-        let to = end.max(2 * self.backed).next_multiple_of(STAGED_STEP).min(self.size);
-        let at = Offset(self.base.0 + self.backed);
-        match arena.back(segment, at, to - self.backed) {
-            Ok(()) => self.backed = to,
-            // It does with what it has: nothing lies beyond.
-            Err(_) if self.backed >= STAGED_SMALLEST => self.size = self.backed,
-            Err(error) => return Err(error.into()),
+    /// See that a piece can lie at the head, or at the base once what lies there has been read. A page costs 2 us when it is first written, and few
+    /// programs need them all (docs/decisions/0240).
+    ///
+    /// # Errors
+    /// Memory is used up, and what the ring has holds fewer than three such pieces.
+    #[inline]
+    fn has_room(&mut self, segment: &Segment, arena: &Arena, length: u64) -> Result<()> {
+        let end = self.head + length.next_multiple_of(128);
+        match self.backed >= self.size || end <= self.backed {
+            true if 3 * length <= self.size => Ok(()),
+            true => Err(segment::Error::Exhausted {
+                wanted: length,
+                left: self.size,
+                limit: "memory in which collectives stage data",
+            }
+            .into()),
+            false => self.back(segment, arena, end, length),
         }
+    }
+
+    /// Get memory up to `end`, counted from the base.
+    #[cold]
+    fn back(&mut self, segment: &Segment, arena: &Arena, end: u64, length: u64) -> Result<()> {
+        let up_to = |end: u64| end.next_multiple_of(STAGED_STEP).min(self.size);
+        let mut refused = None;
+        for to in [up_to(end.max(2 * self.backed)), up_to(end)] {
+            match arena.back(segment, Offset(self.base.0 + self.backed), to - self.backed) {
+                Ok(()) => {
+                    self.backed = to;
+                    return Ok(());
+                }
+                Err(error) => refused = Some(error),
+            }
+        }
+        if let Some(error) = refused.filter(|_| 3 * length > self.backed) {
+            return Err(error.into());
+        }
+        // No more: from now on it goes round in what it has.
+        self.size = self.backed;
         Ok(())
     }
 
@@ -364,12 +408,10 @@ impl Ring {
         arena: &Arena,
         length: u64,
         by_half: bool,
-        readers: impl FnOnce() -> Readers,
+        readers: impl FnOnce() -> Option<Readers>,
     ) -> Result<Option<Offset>> {
+        self.has_room(segment, arena, length)?;
         let length = length.next_multiple_of(128);
-        if self.backed < self.size && self.head + length > self.backed {
-            self.back(segment, arena, self.head + length)?;
-        }
         // A piece does not go over the end.
         let mut start = self.head;
         if start % self.size + length > self.size {
@@ -393,7 +435,7 @@ impl Ring {
         self.was_full = false;
         self.pieces.push_back(StagedPiece {
             start: self.head,
-            readers: Some(readers()),
+            readers: readers(),
         });
         self.head = end;
         Ok(Some(Offset(self.base.0 + start % self.size)))
@@ -412,7 +454,7 @@ fn staged(segment: &Segment, offset: Offset, length: usize) -> Staged {
 
 impl Entered {
     /// Memory for `length` bytes, at most [`LONGEST`], that everyone can read until all members of `board` have finished
-    /// `step`. `None`: not yet; the slowest reader rings our doorbell. Does not block. For calls that follow each other everywhere.
+    /// `step`. `None`: not yet; the slowest reader rings our doorbell. Blocks no longer than the kernel takes to find memory. For calls that follow each other everywhere.
     pub fn stage(&mut self, board: &Arc<Board>, step: Step, length: usize) -> Result<Option<Staged>> {
         let engine = self.engine();
         // With one thread all that the ring holds when a call begins is of calls that have ended here. With several, one could wait for what
@@ -515,20 +557,37 @@ mod tests {
         };
         let mut arena = Arena::default();
         (ring.base, ring.backed) = arena.take(&segment, ring.size).expect("addresses");
+        let before = segment.granted();
         let mut grown = Vec::new();
-        for end in [1, STAGED_STEP + 1, 1 << 20] {
-            ring.back(&segment, &arena, end).expect("memory");
+        for length in [1, STAGED_STEP + 1, 1 << 20] {
+            ring.has_room(&segment, &arena, length).expect("memory");
             grown.push(ring.backed);
+            assert_eq!(segment.granted() - before, ring.backed, "all of it was reserved");
         }
         assert_eq!(grown, [STAGED_STEP, 2 * STAGED_STEP, 1 << 20]);
         let plan = Plan::parse("memory:ENOMEM").expect("a plan");
         arena.plan = Some(Box::leak(Box::new(plan)));
-        ring.back(&segment, &arena, (1 << 20) + 1).expect("it has enough");
+        // Pieces that lie near the end of what there is, and those that do not fit behind them.
+        ring.head = (1 << 20) - (8 << 10);
+        for _ in 0..8 {
+            let at = ring.take(&segment, &arena, LONGEST as u64, false, || None);
+            let at = at.expect("it has enough").expect("nothing lies there").0 - ring.base.0;
+            assert!(at + LONGEST as u64 <= 1 << 20, "{at}");
+            ring.pieces.clear();
+        }
         assert_eq!((ring.size, ring.backed), (1 << 20, 1 << 20));
-        (ring.size, ring.backed) = (4 << 20, STAGED_STEP);
+        (ring.size, ring.backed, ring.head) = (4 << 20, STAGED_STEP, 0);
         assert!(
-            ring.back(&segment, &arena, 2 * STAGED_STEP).is_err(),
+            ring.has_room(&segment, &arena, LONGEST as u64).is_err(),
             "too little for the longest pieces"
+        );
+        ring.head = STAGED_STEP;
+        ring.has_room(&segment, &arena, 8 << 10)
+            .expect("short ones go round in it");
+        assert_eq!(ring.size, STAGED_STEP);
+        assert!(
+            ring.has_room(&segment, &arena, 32 << 10).is_err(),
+            "and longer ones are refused"
         );
     }
 }

@@ -99,6 +99,11 @@ impl Segment {
         self.account().beside(length, take)
     }
 
+    /// Bytes that were granted so far, and not given back.
+    pub fn granted(&self) -> u64 {
+        self.header().granted.load(Ordering::Relaxed)
+    }
+
     /// Bytes that could be granted now.
     pub fn free(&self) -> u64 {
         self.account().free()

@@ -118,7 +118,10 @@ fn ranks_on_other_nodes() {
     assert!(overview.card(0).expect("a card").write(b"over there"));
     assert_eq!(segment.card(0).and_then(Card::name), Some(b"over there".to_vec()));
     let first = segment.allocate(1).expect("memory");
-    assert_eq!(first.0, plan(5).arena + PAGE, "the arena begins behind the cards");
+    let (slots, ranks, before) = segment.slots_of_all(3).expect("addresses");
+    assert_eq!(slots.0, plan(5).arena + PAGE, "the arena begins behind the cards");
+    assert_eq!((ranks, before), (3, 1), "of this node");
+    assert_eq!(first.0, slots.0 + 3 * SLOTS_OF_EACH);
     assert!(
         segment.at(Offset(plan(5).arena), 64).is_none(),
         "the cards are not of it"

@@ -70,15 +70,14 @@ impl CmaCosts {
     }
 }
 
-/// Probed at first use, by one process of a job on each node, on its own memory, which the kernel treats as any other's. Takes some 100 us.
+/// Probed at first use, by a process of the job on each node that finds no other's costs, on its own memory, which the kernel treats as any other's. Takes some 100 us.
 pub fn facts() -> CmaCosts {
     static FACTS: OnceLock<CmaCosts> = OnceLock::new();
     *FACTS.get_or_init(|| {
-        let probe = || {
-            let costs = measure();
-            [costs.call, costs.byte, costs.local_span, costs.remote_span]
-        };
-        let [call, byte, local_span, remote_span] = probed::shared(|notes| &notes.kernel_copies, probe);
+        let costs = probed::shared(|notes| &notes.kernel_copies, measure);
+        // As probed on Sapphire Rapids, Linux 6.18: should the probe be refused, nothing will be copied either; and there is not always
+        // memory for it.
+        let [call, byte, local_span, remote_span] = costs.unwrap_or([420_000, 36, 19_000, 125_000]);
         let own = mapped::facts();
         CmaCosts {
             call,
@@ -96,20 +95,11 @@ const PROBE: usize = 64 << 10;
 /// Spans of the probe for the cost per span.
 const PROBE_SPANS: u64 = 16;
 
+/// Of a call, a byte, a local and a remote span. Its memory serves the probe of our own copies, too. `None`: there is no memory for it, or the
+/// kernel refuses.
 #[cold]
-fn measure() -> CmaCosts {
-    // As probed on Sapphire Rapids, Linux 6.18: should the probe be refused, nothing will be copied either; and there is not always memory for it.
-    const USUAL: CmaCosts = CmaCosts {
-        call: 420_000,
-        byte: 36,
-        local_span: 19_000,
-        remote_span: 125_000,
-        own_byte: 20,
-        own_block: 2_000,
-    };
-    let (Some(source), Some(mut target)) = (probe_bytes(1, PROBE), probe_bytes(2, PROBE)) else {
-        return USUAL;
-    };
+fn measure() -> Option<[u64; 4]> {
+    let (source, mut target) = (probe_bytes(1, PROBE)?, probe_bytes(2, PROBE)?);
     let (from, to) = (
         source.as_ptr().expose_provenance() as u64,
         target.as_mut_ptr().expose_provenance() as u64,
@@ -145,17 +135,15 @@ fn measure() -> CmaCosts {
         time(&whole(to, cut_bytes), &cut(from)),
     );
     let (Some(call), Some(bulk), Some(uncut), Some(cut_here), Some(cut_there)) = times else {
-        return USUAL;
+        return None;
     };
-    let own = mapped::facts_in(&source, &mut target);
-    CmaCosts {
-        own_byte: own.byte,
-        own_block: own.block,
+    mapped::probe_in(&source, &mut target);
+    Some([
         call,
-        byte: (bulk.saturating_sub(call) / PROBE as u64).max(1),
-        local_span: cut_here.saturating_sub(uncut) / (PROBE_SPANS - 1),
-        remote_span: cut_there.saturating_sub(uncut) / (PROBE_SPANS - 1),
-    }
+        (bulk.saturating_sub(call) / PROBE as u64).max(1),
+        cut_here.saturating_sub(uncut) / (PROBE_SPANS - 1),
+        cut_there.saturating_sub(uncut) / (PROBE_SPANS - 1),
+    ])
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::OnceLock;
 
 use isthmus_shm::ring::{self, Mapped, Producer};
-use isthmus_shm::{Offset, Segment, segment};
+use isthmus_shm::{MemoryWait, Offset, Segment, segment};
 
 use super::pieces::Payload;
 use super::{Outbound, mapped};
@@ -25,6 +25,20 @@ fn large_ring(segment: &Segment) -> u64 {
         };
         bytes.clamp(SMALL_RING, LARGEST_RING).next_power_of_two()
     })
+}
+
+/// Memory of a ring, which comes when it is touched. Blocks while ranks that are taking memory could leave too little.
+fn promised(segment: &Segment, length: u64) -> Result<Offset, segment::Error> {
+    let mut waiting = MemoryWait::default();
+    // A refused request takes no addresses.
+    while let Err(error) = segment.can_grant(length) {
+        segment.wait_for_memory(error, &mut waiting)?;
+    }
+    let at = segment.take(length)?;
+    segment.promise(at, length).inspect_err(|_| {
+        segment.punch(at, length);
+    })?;
+    Ok(at)
 }
 
 impl Outbound {
@@ -116,9 +130,7 @@ impl Leases {
                 self.made += 1;
                 // Its pages come when they are touched: all at once they would delay the pair's first long message (docs/decisions/0240).
                 let length = ring::bytes_for(large_ring(segment)).next_multiple_of(segment::PAGE);
-                let at = segment.take(length).map_err(|_| None)?;
-                segment.promise(at, length).map_err(|_| None)?;
-                at
+                promised(segment, length).map_err(|_| None)?
             }
             None => return Err(self.recall(out)),
         };
