@@ -12,14 +12,14 @@
 //!                                                      highest bit: in peace
 //! revoked    ranks x 2 x u64                           see [`crate::revocation`]
 //! cards      ranks x Card                              only where ranks are on several nodes: see [`crate::card`]
-//! arena      everything else: rings, descriptors, revocations, agreements
+//! arena      slots of all ranks of the node ([`Segment::slots_of_all`]), then everything else: rings, descriptors, revocations, agreements
 //! pool       from `pool_from` on, where the machine has set huge pages aside: see [`pool`]
 //! ```
 //!
 //! # Fields
 //! The header is written by the launcher before anybody maps the segment, but for `next`, `numbers` and `taking`, which anybody
 //! adds to, `limit` and `pool_limit`, which anybody lowers while joining, and the heads of the lists of [`crate::agreement`] and
-//! [`crate::directory`], as the words of [`crate::revocation`] are. The failures and their number are written by the launcher only. An inbox word `[r][s]` is written
+//! [`crate::directory`], as the words of [`crate::revocation`] and the notes ([`crate::noted`]) are. The failures and their number are written by the launcher only. An inbox word `[r][s]` is written
 //! by `s` only, but that `r` takes notices out.
 //!
 //! # Ordering
@@ -34,8 +34,8 @@
 //!
 //! # Safety
 //! The descriptor is sealed against shrinking; memory is granted before use, so that a full machine is an error and never a crash: see
-//! `reserve.rs`. What the library uses is reserved then (`fallocate`); what is a user's gets its memory when it is touched
-//! ([`Segment::promise`]). A process killed in mid-allocation leaks its chunk until the job ends, and stops nobody.
+//! `reserve.rs`. What the library uses is reserved then (`fallocate`); what is a user's, and the rings that streaming pairs lease, gets
+//! its memory when it is touched ([`Segment::promise`]). A process killed in mid-allocation leaks its chunk until the job ends, and stops nobody.
 
 mod memory;
 mod pool;
