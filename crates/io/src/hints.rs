@@ -154,7 +154,8 @@ impl Hints {
             ("cb_nodes", aggregators.to_string()),
             (
                 "cb_config_list",
-                self.cb_each_node.map_or("*:*".to_owned(), |number| format!("*:{number}")),
+                self.cb_each_node
+                    .map_or("*:*".to_owned(), |number| format!("*:{number}")),
             ),
             ("romio_cb_read", self.cb_read.text().to_owned()),
             ("romio_cb_write", self.cb_write.text().to_owned()),
@@ -230,7 +231,10 @@ mod tests {
             stripes: Some(2),
             ..Layout::default()
         };
-        let told = hints.pairs(3, striped).into_iter().find(|(key, _)| key == "striping_factor");
+        let told = hints
+            .pairs(3, striped)
+            .into_iter()
+            .find(|(key, _)| key == "striping_factor");
         assert_eq!(told.map(|(_, value)| value), Some("2".to_owned()));
     }
 }

@@ -594,6 +594,10 @@ impl Backend for Seen<'_> {
         self.file.holder(range, exclusive)
     }
 
+    fn is_called(&self, path: &std::path::Path) -> io::Result<bool> {
+        self.file.is_called(path)
+    }
+
     fn name(&self) -> String {
         self.file.name()
     }

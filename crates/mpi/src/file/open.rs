@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use isthmus_engine::rma::node_of;
 use isthmus_engine::warning::{self, Warning};
-use isthmus_io::backend::{Backend, whole};
+use isthmus_io::backend::{Backend, remove, whole};
 use isthmus_io::failure::Failure;
 use isthmus_io::fault::{Fault, Plan};
 use isthmus_io::hints::{Choice, Hints};
@@ -371,7 +371,7 @@ pub fn file_close(fh: &mut Handle<File>) -> Result<()> {
     let freed = file.shared.free();
     if is_deleted {
         let left = match file.comm.rank() {
-            0 => std::fs::remove_file(&file.place).map_err(|error| Failure::new("unlink", &error)),
+            0 => remove(&*file.backend, &file.place),
             _ => Ok(()),
         };
         let left = left.map_err(|failure| file.failed(failure));
