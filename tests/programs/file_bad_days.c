@@ -144,12 +144,17 @@ static void replaced(void) {
 static void limited(void) {
     struct rlimit limit;
     MPI_Request request;
+    char text[MPI_MAX_ERROR_STRING];
+    int number;
     HOLDS(getrlimit(RLIMIT_FSIZE, &limit) == 0);
     limit.rlim_cur = LENGTH;
     HOLDS(setrlimit(RLIMIT_FSIZE, &limit) == 0);
     OK(opened(MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE));
     ALL_FAIL(MPI_ERR_IO, MPI_File_set_size(fh, 2 * LENGTH));
     ALL_FAIL(MPI_ERR_IO, MPI_File_preallocate(fh, 2 * LENGTH));
+    /* One rank makes that call of the system, and all tell its reason. */
+    OK(MPI_Error_string(MPI_File_set_size(fh, 2 * LENGTH), text, &number));
+    CHECK(strstr(text, strerror(EFBIG)) != NULL, "%s", text);
     ALL_FAIL(MPI_ERR_IO, MPI_File_write_at_all(fh, LENGTH, data, PIECE, MPI_BYTE, MPI_STATUS_IGNORE));
     FAILS(MPI_ERR_IO, MPI_File_write_at(fh, LENGTH - 1, data, PIECE, MPI_BYTE, MPI_STATUS_IGNORE));
     OK(MPI_File_iwrite_at(fh, PIECE, data, LENGTH, MPI_BYTE, &request));
