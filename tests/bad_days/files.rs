@@ -75,6 +75,21 @@ pub fn files_that_vanish_and_long_accesses() -> Result<()> {
     Ok(())
 }
 
+/// Somebody else puts another file in its place; files may not be longer than a limit; a rank has no descriptor left.
+pub fn files_that_are_replaced_and_limits_of_processes() -> Result<()> {
+    let folder = folder("files-limits")?;
+    for scenario in ["replaced", "limited", "descriptors"] {
+        for ranks in [1, 3] {
+            let run = Run::mpiexec("-n").arg(ranks.to_string()).arg(compile(PROGRAM)?);
+            let run = run.arg(scenario).arg(&folder).limit(Duration::from_secs(60));
+            run.succeed().with_context(|| format!("{scenario}, {ranks} ranks"))?;
+        }
+    }
+    let left = std::fs::read_dir(&folder)?.count();
+    ensure!(left == 0, "{left} files are left");
+    Ok(())
+}
+
 /// A rank is killed while all write, in atomic mode: what was synchronised before is there, and the next job finds no lock and no other file.
 pub fn killed_in_the_middle_of_a_write() -> Result<()> {
     let folder = folder("files-killed")?;

@@ -1,13 +1,15 @@
 /* file_bad_days SCENARIO FOLDER: what a folder does to the files of a job, told by the class that the standard names, on all ranks alike.
  *
  * full: a file system of less than 1 MiB. read-only: one that is not to be written to, with a file `there`. denied: the last rank alone has given up its user's
- * rights. vanished: somebody else removes or cuts the file. many: counts beyond 2^31. writes: writes on and on, after the file `isthmus-file.synced` was made, to be killed.
+ * rights. vanished: somebody else removes or cuts the file. replaced: another file gets its name. limited: files may not be longer than LENGTH (`ulimit -f`).
+ * descriptors: the last rank has none left. many: counts beyond 2^31. writes: writes on and on, after the file `isthmus-file.synced` was made, to be killed.
  * again: what `writes` had synchronised is there, and no lock is left. */
 #include "check.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 enum { LENGTH = 1 << 20, PIECE = 512 };
@@ -120,6 +122,73 @@ static void vanished(void) {
     HOLDS(fh == MPI_FILE_NULL);
 }
 
+static void replaced(void) {
+    char other[600];
+    struct stat about;
+    OK(opened(MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE));
+    snprintf(other, sizeof other, "%s.other", path);
+    if (rank == 0) {
+        int made = open(other, O_CREAT | O_WRONLY, 0600);
+        HOLDS(made >= 0 && write(made, "other", 5) == 5 && close(made) == 0 && rename(other, path) == 0);
+    }
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    interleave();
+    OK(MPI_File_write_at_all(fh, 0, data, LENGTH, MPI_BYTE, MPI_STATUS_IGNORE));
+    HOLDS(stat(path, &about) == 0 && about.st_size == 5);
+    ALL_FAIL(MPI_ERR_NO_SUCH_FILE, MPI_File_close(&fh));
+    HOLDS(fh == MPI_FILE_NULL && stat(path, &about) == 0 && about.st_size == 5);
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    if (rank == 0) OK(MPI_File_delete(path, MPI_INFO_NULL));
+}
+
+static void limited(void) {
+    struct rlimit limit;
+    MPI_Request request;
+    char text[MPI_MAX_ERROR_STRING];
+    int number;
+    HOLDS(getrlimit(RLIMIT_FSIZE, &limit) == 0);
+    limit.rlim_cur = LENGTH;
+    HOLDS(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    OK(opened(MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE));
+    ALL_FAIL(MPI_ERR_IO, MPI_File_set_size(fh, 2 * LENGTH));
+    ALL_FAIL(MPI_ERR_IO, MPI_File_preallocate(fh, 2 * LENGTH));
+    /* One rank makes that call of the system, and all tell its reason. */
+    OK(MPI_Error_string(MPI_File_set_size(fh, 2 * LENGTH), text, &number));
+    CHECK(strstr(text, strerror(EFBIG)) != NULL, "%s", text);
+    ALL_FAIL(MPI_ERR_IO, MPI_File_write_at_all(fh, LENGTH, data, PIECE, MPI_BYTE, MPI_STATUS_IGNORE));
+    FAILS(MPI_ERR_IO, MPI_File_write_at(fh, LENGTH - 1, data, PIECE, MPI_BYTE, MPI_STATUS_IGNORE));
+    OK(MPI_File_iwrite_at(fh, PIECE, data, LENGTH, MPI_BYTE, &request));
+    FAILS(MPI_ERR_IO, MPI_Wait(&request, MPI_STATUS_IGNORE));
+    interleave();
+    if (size > 1) ALL_FAIL(MPI_ERR_IO, MPI_File_write_at_all(fh, 0, data, LENGTH, MPI_BYTE, MPI_STATUS_IGNORE));
+    OK(MPI_File_write_at_all(fh, 0, data, LENGTH / size / PIECE * PIECE, MPI_BYTE, MPI_STATUS_IGNORE));
+    OK(MPI_File_close(&fh));
+}
+
+static void descriptors(void) {
+    MPI_File another;
+    static int taken[1 << 16];
+    int number = 0;
+    struct rlimit limit = {256, 256};
+    OK(opened(MPI_MODE_RDWR | MPI_MODE_CREATE));
+    OK(MPI_File_write_at_all(fh, (MPI_Offset)rank * PIECE, data, PIECE, MPI_BYTE, MPI_STATUS_IGNORE));
+    if (rank == size - 1) {
+        HOLDS(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+        limit.rlim_cur = 256;
+        HOLDS(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+        while ((taken[number] = open("/dev/null", O_RDONLY)) >= 0) number++;
+        HOLDS(errno == EMFILE);
+    }
+    ALL_FAIL(MPI_ERR_IO, MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDWR, MPI_INFO_NULL, &another));
+    interleave();
+    OK(MPI_File_write_at_all(fh, 0, data, LENGTH, MPI_BYTE, MPI_STATUS_IGNORE));
+    OK(MPI_File_sync(fh));
+    OK(MPI_File_close(&fh));
+    while (number > 0) close(taken[--number]);
+    OK(opened(MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE));
+    OK(MPI_File_close(&fh));
+}
+
 static void many(void) {
     const MPI_Count bytes = (MPI_Count)3 << 30;
     /* Nothing of it is touched behind what the file has. */
@@ -183,7 +252,8 @@ int main(int argc, char **argv) {
         const char *name;
         void (*does)(void);
     } scenarios[] = {{"full", full}, {"read-only", read_only}, {"denied", denied}, {"vanished", vanished},
-                     {"many", many}, {"writes", writes},       {"again", again}};
+                     {"many", many}, {"writes", writes},       {"again", again},   {"replaced", replaced},
+                     {"limited", limited}, {"descriptors", descriptors}};
     begin(&argc, &argv);
     HOLDS(argc == 3);
     snprintf(path, sizeof path, "%s/isthmus-file", argv[2]);

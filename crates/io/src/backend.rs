@@ -2,6 +2,7 @@
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::ops::Range;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::failure::{Failure, Result};
@@ -62,6 +63,12 @@ pub trait Backend: Send + Sync {
 
     /// Its name, for messages that have no other.
     fn name(&self) -> String;
+
+    /// Is this name still this file's, and no other's that somebody has put there?
+    ///
+    /// # Errors
+    /// `ENOENT`: there is no file of that name.
+    fn is_called(&self, path: &Path) -> io::Result<bool>;
 
     /// Was it opened to be read from, too? If not, no window of it can be read to be written back.
     fn is_readable(&self) -> bool {
@@ -162,6 +169,20 @@ pub fn write_listed(file: &dyn Backend, memory: &AccessMemory, from: u64, to: u6
         }
     }
     Ok(())
+}
+
+/// The call that fails if a file that is to be removed has lost its name to another one.
+pub const REPLACED: &str = "unlink: another file has its name by now, and stays";
+
+/// Remove a file by its name, unless somebody has put another one there.
+pub fn remove(file: &dyn Backend, path: &Path) -> Result<()> {
+    match whole("unlink", || file.is_called(path))? {
+        true => whole("unlink", || std::fs::remove_file(path)),
+        false => Err(Failure {
+            call: REPLACED,
+            errno: libc::ENOENT,
+        }),
+    }
 }
 
 /// Bytes that are locked, until this is dropped.

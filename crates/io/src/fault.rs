@@ -2,6 +2,7 @@
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::ops::Range;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::backend::{Backend, Holder};
@@ -141,6 +142,10 @@ impl<B: Backend> Backend for Fault<B> {
 
     fn name(&self) -> String {
         self.inner.name()
+    }
+
+    fn is_called(&self, path: &Path) -> io::Result<bool> {
+        self.inner.is_called(path)
     }
 
     fn unlock(&self, range: Range<u64>) -> io::Result<()> {

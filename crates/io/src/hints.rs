@@ -57,8 +57,6 @@ pub struct Hints {
     pub striping_unit: Option<u64>,
     /// Permissions of a new file.
     pub permissions: u32,
-    /// Hints without an effect here, which are told back.
-    pub kept: Vec<(String, String)>,
 }
 
 impl Default for Hints {
@@ -76,22 +74,9 @@ impl Default for Hints {
             write_buffer: 512 << 10,
             striping_unit: None,
             permissions: 0o666,
-            kept: Vec::new(),
         }
     }
 }
-
-/// Hints about where the processes and stripes of a file are, which a file on this machine's file systems has no use for: they are told back.
-const KEPT: [&str; 8] = [
-    "access_style",
-    "chunked",
-    "collective_buffering",
-    "io_node_list",
-    "nb_proc",
-    "num_io_nodes",
-    "romio_no_indep_rw",
-    "striping_factor",
-];
 
 /// How many ranks of each node a list of `HOST:NUMBER`, separated by commas, allows: what it says of `*`. `Some(None)`: as many as there are. Names of
 /// hosts have no effect. `None`: there is no `*`, or what it allows makes no sense.
@@ -139,10 +124,8 @@ impl Hints {
             "cb_config_list" => {
                 if let Some(number) = each_node(value) {
                     self.cb_each_node = number;
-                    self.keep(key, value);
                 }
             }
-            _ if KEPT.contains(&key) => self.keep(key, value),
             _ => {}
         }
     }
@@ -163,16 +146,17 @@ impl Hints {
         }
     }
 
-    fn keep(&mut self, key: &str, value: &str) {
-        self.kept.retain(|(name, _)| name != key);
-        self.kept.push((key.to_owned(), value.to_owned()));
-    }
-
-    /// All that are known, with the values in force, for so many aggregators and a file that lies so.
+    /// All that have an effect, with the values in force, for so many aggregators and a file that lies so. A user's hint that is ignored is not among
+    /// them (MPI-5.0 §14.2.8): a program sees whether what it asked for was heard.
     pub fn pairs(&self, aggregators: usize, layout: Layout) -> Vec<(String, String)> {
         let mut pairs = vec![
             ("cb_buffer_size", self.cb_buffer.to_string()),
             ("cb_nodes", aggregators.to_string()),
+            (
+                "cb_config_list",
+                self.cb_each_node
+                    .map_or("*:*".to_owned(), |number| format!("*:{number}")),
+            ),
             ("romio_cb_read", self.cb_read.text().to_owned()),
             ("romio_cb_write", self.cb_write.text().to_owned()),
             ("romio_ds_read", self.ds_read.text().to_owned()),
@@ -183,15 +167,9 @@ impl Hints {
         ];
         let unit = self.striping_unit.unwrap_or(layout.unit);
         pairs.push(("striping_unit", unit.to_string()));
-        // A hint that came too late for the file to be made so is not what it has.
+        // As the file has them: one that is made here gets none by a hint.
         pairs.extend(layout.stripes.map(|stripes| ("striping_factor", stripes.to_string())));
-        let mut pairs: Vec<_> = pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
-        let kept = self
-            .kept
-            .iter()
-            .filter(|(key, _)| layout.stripes.is_none() || key != "striping_factor");
-        pairs.extend(kept.cloned());
-        pairs
+        pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
     }
 }
 
@@ -231,7 +209,9 @@ mod tests {
         assert_eq!(hints, Hints::default());
         hints.set("cb_nodes", "3");
         hints.set("romio_ds_write", "enable");
-        hints.set("cb_config_list", "*:1");
+        hints.set("cb_config_list", "first:7, *:1");
+        hints.set("striping_factor", "8");
+        hints.set("access_style", "read_once");
         assert_eq!(hints.cb_each_node, Some(1));
         let each = ["*", "host:2, *:3", "*:*"].map(each_node);
         assert_eq!(each, [Some(Some(1)), Some(Some(3)), Some(None)]);
@@ -246,5 +226,15 @@ mod tests {
             (value("cb_nodes"), value("romio_ds_write"), value("cb_config_list")),
             (Some("3"), Some("enable"), Some("*:1"))
         );
+        assert_eq!((value("striping_factor"), value("access_style")), (None, None));
+        let striped = Layout {
+            stripes: Some(2),
+            ..Layout::default()
+        };
+        let told = hints
+            .pairs(3, striped)
+            .into_iter()
+            .find(|(key, _)| key == "striping_factor");
+        assert_eq!(told.map(|(_, value)| value), Some("2".to_owned()));
     }
 }

@@ -9,6 +9,9 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use isthmus_os::limits;
+use isthmus_os::signal::without;
+
 use crate::backend::{Backend, Holder};
 use crate::layout::Layout;
 use crate::systems::{self, System};
@@ -21,6 +24,8 @@ pub struct Posix {
     layout: Layout,
     system: &'static System,
     is_readable: bool,
+    /// Had the process a limit on the length of files (`ulimit -f`) when it was opened?
+    is_limited: bool,
     /// Locks of threads of this process: to the system a descriptor's locks are those of one owner.
     held: Mutex<Vec<(Range<u64>, bool)>>,
 }
@@ -71,6 +76,7 @@ impl Posix {
             layout: striped.unwrap_or_else(|| Layout::of_blocks(about.blksize(), system)),
             system,
             is_readable: how.read,
+            is_limited: limits::file_size().is_some(),
             file,
             path: path.to_owned(),
             held: Mutex::default(),
@@ -85,6 +91,14 @@ impl Posix {
 
     pub(crate) fn file(&self) -> &File {
         &self.file
+    }
+
+    /// Do what may make the file longer. Beyond the limit on the length of files it fails, and the process is not killed by the signal for that.
+    fn lengthen<R>(&self, act: impl FnOnce() -> R) -> R {
+        match self.is_limited {
+            true => without(libc::SIGXFSZ, act),
+            false => act(),
+        }
     }
 
     /// The locks of this process's threads. A thread that changes them tells the system before another thread looks.
@@ -181,7 +195,7 @@ impl Backend for Posix {
     }
 
     fn write(&self, from: &[u8], offset: u64) -> io::Result<usize> {
-        self.file.write_at(from, offset)
+        self.lengthen(|| self.file.write_at(from, offset))
     }
 
     fn read_list(&self, into: &mut [IoSliceMut<'_>], offset: u64) -> io::Result<usize> {
@@ -193,7 +207,7 @@ impl Backend for Posix {
     fn write_list(&self, from: &[IoSlice<'_>], offset: u64) -> io::Result<usize> {
         let (list, places, offset) = (from.as_ptr().cast(), from.len() as libc::c_int, offset as libc::off_t);
         // SAFETY: the descriptor is open; an `IoSlice` has the layout of an `iovec`, and its bytes can be read.
-        moved(unsafe { libc::pwritev(self.file.as_raw_fd(), list, places, offset) })
+        self.lengthen(|| moved(unsafe { libc::pwritev(self.file.as_raw_fd(), list, places, offset) }))
     }
 
     fn size(&self) -> io::Result<u64> {
@@ -201,20 +215,16 @@ impl Backend for Posix {
     }
 
     fn resize(&self, size: u64) -> io::Result<()> {
-        self.file.set_len(size)
+        self.lengthen(|| self.file.set_len(size))
     }
 
     fn allocate(&self, size: u64) -> io::Result<()> {
         // SAFETY: the descriptor is open.
-        let done = unsafe { libc::fallocate(self.file.as_raw_fd(), 0, 0, size as libc::off_t) };
-        if done == 0 {
-            return Ok(());
-        }
-        let error = io::Error::last_os_error();
-        match error.raw_os_error() {
+        let allocated = || moved(unsafe { libc::fallocate(self.file.as_raw_fd(), 0, 0, size as libc::off_t) } as isize);
+        match self.lengthen(allocated) {
             // A file system that cannot: it has room for what is written.
-            Some(libc::EOPNOTSUPP) => self.fill(size),
-            _ => Err(error),
+            Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => self.lengthen(|| self.fill(size)),
+            done => done.map(drop),
         }
     }
 
@@ -227,7 +237,17 @@ impl Backend for Posix {
     }
 
     fn flush(&self) -> io::Result<()> {
-        let copy = self.file.try_clone()?.into_raw_fd();
+        let copy = match self.file.try_clone() {
+            Ok(copy) => copy.into_raw_fd(),
+            // The process has no descriptor left: it cannot ask that way.
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
+                return match self.system.is_cached_elsewhere {
+                    true => self.file.sync_data(),
+                    false => Ok(()),
+                };
+            }
+            Err(error) => return Err(error),
+        };
         // SAFETY: the descriptor is ours, and nothing uses it after this.
         match unsafe { libc::close(copy) } {
             0 => Ok(()),
@@ -284,6 +304,11 @@ impl Backend for Posix {
             done = done.and(self.set_lock(&part, libc::F_UNLCK));
         }
         done
+    }
+
+    fn is_called(&self, path: &Path) -> io::Result<bool> {
+        let (here, there) = (self.file.metadata()?, std::fs::metadata(path)?);
+        Ok((here.dev(), here.ino()) == (there.dev(), there.ino()))
     }
 
     fn is_readable(&self) -> bool {
@@ -370,6 +395,19 @@ mod tests {
         assert_eq!((file.size().expect("open"), read(&file, &mut back, 0)), (40_000, Ok(8)));
         assert_eq!(&back, b"isthmus\0");
         std::fs::remove_file(path).expect("made above");
+    }
+
+    #[test]
+    fn a_name_may_be_another_files_by_now() {
+        let (path, other) = (scratch("named"), scratch("renamed"));
+        let file = Posix::open(&path, NEW).expect("a file");
+        assert!(file.is_called(&path).expect("there"));
+        Posix::open(&other, NEW).expect("a file");
+        std::fs::rename(&other, &path).expect("both there");
+        assert!(!file.is_called(&path).expect("there"));
+        std::fs::remove_file(&path).expect("made above");
+        let gone = file.is_called(&path).expect_err("removed");
+        assert_eq!(gone.kind(), io::ErrorKind::NotFound);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::ops::Range;
+use std::path::Path;
 
 use isthmus_os::signal::without;
 
@@ -72,6 +73,10 @@ impl Backend for Stream {
 
     fn name(&self) -> String {
         self.0.name()
+    }
+
+    fn is_called(&self, path: &Path) -> io::Result<bool> {
+        self.0.is_called(path)
     }
 
     fn is_readable(&self) -> bool {

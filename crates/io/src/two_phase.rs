@@ -13,19 +13,21 @@ mod agreement;
 mod ahead;
 pub(crate) mod pieces;
 
+use std::ops::Range;
+
 use isthmus_datatype::error::Error;
 
 use crate::backend::{Backend, Lock};
 use crate::error::Result;
 use crate::failure::Failure;
 use crate::hints::{Choice, Hints};
-use crate::independent::{Access, size};
+use crate::independent::{Access, WORTH, size};
 use crate::layout::Layout;
 use crate::memory::AccessMemory;
 use crate::rooms;
 use crate::view::View;
 pub use agreement::{agree, error_of, told, verdict};
-use pieces::{Cursor, Series, encode};
+use pieces::{Cursor, Series, covered, encode};
 
 /// A message that a rank sends in a step that all make.
 pub struct Outgoing<'a> {
@@ -388,12 +390,41 @@ impl RankPart<'_> {
         let span = runs.first().zip(runs.last());
         let span = span.filter(|_| self.hints.ds_write == Choice::Enable);
         let span = span.map(|(first, last)| first.0..last.0 + last.1);
-        let _lock = span.map(|span| Lock::take(self.file, span, true)).transpose()?;
+        let _lock = span.clone().map(|span| Lock::take(self.file, span, true)).transpose()?;
+        let bytes: u64 = runs.iter().map(|(_, length)| length).sum();
+        let is_worth = |span: &Range<u64>| runs.len() > 1 && (span.end - span.start) / WORTH <= bytes;
+        if let Some(span) = span.filter(|span| is_worth(span) && self.file.is_readable()) {
+            return self.write_window(runs, buffer, start, span);
+        }
         for (offset, length) in runs {
             let at = (offset - start) as usize;
             crate::backend::write(self.file, &buffer[at..at + *length as usize], *offset)?;
         }
         Ok(())
+    }
+
+    /// The same with what lies between the runs, as it was. The lock is held.
+    fn write_window(
+        &self,
+        runs: &[(u64, u64)],
+        buffer: &[u8],
+        start: u64,
+        span: Range<u64>,
+    ) -> crate::failure::Result<()> {
+        let mut window = rooms::take((span.end - span.start) as usize);
+        let got = crate::backend::read(self.file, &mut window, span.start);
+        let written = got.and_then(|got| {
+            // Beyond the end of the file there are zeros.
+            window[got..].fill(0);
+            for (offset, length) in runs {
+                let (from, to) = ((offset - start) as usize, (offset - span.start) as usize);
+                let length = *length as usize;
+                window[to..to + length].copy_from_slice(&buffer[from..from + length]);
+            }
+            crate::backend::write(self.file, &window, span.start)
+        });
+        rooms::give(window);
+        written
     }
 
     /// Agree on how it went.
@@ -497,50 +528,6 @@ impl Wanted {
     fn round(&mut self, window: (u64, u64)) -> Vec<Series> {
         self.cursors.iter_mut().map(|cursor| cursor.take(window.1)).collect()
     }
-}
-
-/// Lists of so many ranks are looked at in turn; more are sorted.
-const MERGED_AT_MOST: usize = 8;
-
-/// Runs that these pieces make together.
-fn joined(mut pieces: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
-    pieces.sort_unstable();
-    let mut runs: Vec<(u64, u64)> = Vec::new();
-    for (offset, length) in pieces {
-        match runs.last_mut().filter(|run| offset <= run.0 + run.1) {
-            Some(run) => run.1 = run.1.max(offset + length - run.0),
-            None => runs.push((offset, length)),
-        }
-    }
-    runs
-}
-
-/// Runs of the file that the pieces of all ranks make together.
-fn covered(pieces: &[Series]) -> Vec<(u64, u64)> {
-    // Each rank's are in order already. Where ranks take turns in the file, a look at each of them in turn is one at a piece that goes on.
-    let pieces = pieces
-        .iter()
-        .map(|series| &series.pieces)
-        .filter(|pieces| !pieces.is_empty());
-    let pieces: Vec<_> = pieces.collect();
-    if pieces.len() > MERGED_AT_MOST {
-        return joined(pieces.into_iter().flatten().copied().collect());
-    }
-    let mut lists: Vec<_> = pieces.iter().map(|pieces| pieces.iter().copied().peekable()).collect();
-    let mut runs = Vec::new();
-    while let Some(start) = lists.iter_mut().filter_map(|list| Some(list.peek()?.0)).min() {
-        let (mut end, mut before) = (start, None);
-        while before != Some(end) {
-            before = Some(end);
-            for list in &mut lists {
-                while let Some((offset, length)) = list.next_if(|(offset, _)| *offset <= end) {
-                    end = end.max(offset + length);
-                }
-            }
-        }
-        runs.push((start, end - start));
-    }
-    runs
 }
 
 /// Write every rank's memory. All members call; blocks in the device only.

@@ -226,6 +226,14 @@ impl File {
         operation::drive(isthmus_io::two_phase::agree(&exchange, &self.path, result))?
     }
 
+    /// The same, of a call of the system: all tell its reason. Blocks until all have come.
+    fn agree_on(&self, failure: Option<Failure>) -> Result<()> {
+        let exchange = self.messages();
+        let said = operation::drive(exchange.gather([told(None, failure)]))??;
+        let own = failure.map(|failure| self.failed(failure));
+        verdict(exchange.rank(), &self.path, said.iter().map(|[word]| *word), own)
+    }
+
     fn is(&self, mode: i32) -> bool {
         self.amode & mode != 0
     }

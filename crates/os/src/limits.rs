@@ -17,6 +17,11 @@ pub fn address_space() -> Option<u64> {
     soft(Resource::As)
 }
 
+/// How long the files are that this process may write (`ulimit -f`); `None`: no limit.
+pub fn file_size() -> Option<u64> {
+    soft(Resource::Fsize)
+}
+
 /// See that `wanted` descriptors can be open, or as many as the hard limit allows (`ulimit -Hn`); `Err`: that limit, if it is lower than
 /// `needed`. Children inherit the raised limit.
 pub fn allow_open_files(wanted: u64, needed: u64) -> Result<(), u64> {

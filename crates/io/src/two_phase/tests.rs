@@ -12,6 +12,7 @@ use isthmus_datatype::Type;
 
 use isthmus_datatype::error::Class;
 
+use super::pieces::MERGED_AT_MOST;
 use super::*;
 use crate::backend::Holder;
 use crate::fault::{Fault, Plan as Faults};
@@ -594,6 +595,10 @@ impl Backend for Seen<'_> {
         self.file.holder(range, exclusive)
     }
 
+    fn is_called(&self, path: &std::path::Path) -> io::Result<bool> {
+        self.file.is_called(path)
+    }
+
     fn name(&self) -> String {
         self.file.name()
     }
@@ -677,9 +682,11 @@ fn bytes_far_apart_do_not_take_a_round_for_each_window_between() {
 }
 
 #[test]
-fn aggregators_take_the_lock_where_ranks_write_back_what_lies_between() {
+fn aggregators_write_back_what_lies_between_if_they_are_told_to() {
     for (choice, locked) in [(Choice::Enable, true), (Choice::Automatic, false)] {
         let posix = file();
+        // Shorter than what is written to it.
+        crate::backend::write(&posix, &[9; 1000], 0).expect("room");
         let (accesses, locks) = (AtomicU64::new(0), AtomicU64::new(0));
         let hints = Hints {
             cb_write: Choice::Enable,
@@ -696,7 +703,7 @@ fn aggregators_take_the_lock_where_ranks_write_back_what_lies_between() {
                 layout: Layout::default(),
                 starts: None,
             };
-            let memory = AccessMemory::owned(vec![1; 16]);
+            let memory = AccessMemory::owned(vec![1; 400]);
             let part = RankPart {
                 file: &file,
                 path: "file",
@@ -708,9 +715,22 @@ fn aggregators_take_the_lock_where_ranks_write_back_what_lies_between() {
                 may_begin: false,
                 refused: None,
             };
-            assert_eq!(now(write(&exchange, part)), Ok(16));
+            assert_eq!(now(write(&exchange, part)), Ok(400));
         });
         assert_eq!(locks.into_inner() > 0, locked);
+        // A hundred runs of three pieces: each aggregator reads and writes once, or writes each of its runs.
+        let accesses = accesses.into_inner();
+        assert_eq!((accesses <= 6, accesses >= 100), (locked, !locked), "{accesses}");
+        let mut back = vec![7; 2000];
+        let end = crate::backend::read(&posix, &mut back, 0).expect("there");
+        let expected: Vec<u8> = (0..end)
+            .map(|at| match at.checked_sub(7).map(|at| at % 17) {
+                Some(0..12) => 1,
+                _ if at < 1000 => 9,
+                _ => 0,
+            })
+            .collect();
+        assert_eq!((end, &back[..end]), (7 + 99 * 17 + 12, &expected[..]));
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use isthmus_engine::rma::node_of;
 use isthmus_engine::warning::{self, Warning};
-use isthmus_io::backend::{Backend, whole};
+use isthmus_io::backend::{Backend, remove, whole};
 use isthmus_io::failure::Failure;
 use isthmus_io::fault::{Fault, Plan};
 use isthmus_io::hints::{Choice, Hints};
@@ -364,18 +364,18 @@ pub fn file_close(fh: &mut Handle<File>) -> Result<()> {
     let idle = file.check_not_split("MPI_File_close");
     let is_deleted = file.is(mode::DELETE_ON_CLOSE);
     let flushed = match is_deleted {
-        true => Ok(()),
-        false => whole("close", || file.backend.flush()).map_err(|failure| file.failed(failure)),
+        true => None,
+        false => whole("close", || file.backend.flush()).err(),
     };
     let mut met = meet_to_close(file, idle, flushed)?;
     let freed = file.shared.free();
     if is_deleted {
         let left = match file.comm.rank() {
-            0 => std::fs::remove_file(&file.place).map_err(|error| Failure::new("unlink", &error)),
+            0 => remove(&*file.backend, &file.place),
             _ => Ok(()),
         };
-        let left = left.map_err(|failure| file.failed(failure));
-        met = liveness::forgive(file.agree(left.clone())).and(left);
+        let own = left.map_err(|failure| file.failed(failure));
+        met = liveness::forgive(file.agree_on(left.err())).and(own);
     }
     let apart = liveness::forgive(file.check_overlaps());
     drop(std::mem::replace(fh, Handle::NULL).remove("fh")?);
@@ -384,19 +384,20 @@ pub fn file_close(fh: &mut Handle<File>) -> Result<()> {
 
 /// All come to close the file, and tell whether they can, and what the file system has told them (decision 225). Blocks until all have called.
 /// Within: the error of the first rank that was told of one.
-fn meet_to_close(file: &File, idle: Result<()>, flushed: Result<()>) -> Result<Result<()>> {
+fn meet_to_close(file: &File, idle: Result<()>, flushed: Option<Failure>) -> Result<Result<()>> {
+    let own = flushed.map(|failure| file.failed(failure));
     let meet = || -> Result<Result<()>> {
         file.same("file_close")?;
         let exchange = file.messages();
-        let (refused, left) = (idle.err(), flushed.clone().err());
-        let said = operation::drive(exchange.gather([told(refused.as_ref(), None), told(left.as_ref(), None)]))??;
+        let refused = idle.err();
+        let said = operation::drive(exchange.gather([told(refused.as_ref(), None), told(None, flushed)]))??;
         let me = exchange.rank();
         verdict(me, &file.path, said.iter().map(|[word, _]| *word), refused)?;
-        Ok(verdict(me, &file.path, said.iter().map(|[_, word]| *word), left))
+        Ok(verdict(me, &file.path, said.iter().map(|[_, word]| *word), own.clone()))
     };
     match meet() {
         // Where a member has died the others close the file for themselves.
-        Err(error) if error.is_failure() => Ok(flushed),
+        Err(error) if error.is_failure() => Ok(own.clone().map_or(Ok(()), Err)),
         met => met,
     }
 }

@@ -32,6 +32,11 @@ impl File {
         };
         match from.checked_add(offset) {
             Some(to @ 0..) => Ok(to),
+            None if offset > 0 => Err(fail!(
+                Arg,
+                "offset={offset} from {from} exceeds 64 bits, in the view of {}",
+                self.path
+            )),
             _ => Err(fail!(
                 Arg,
                 "offset={offset} from {from} lies before the start of the view of {}",

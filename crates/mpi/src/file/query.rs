@@ -39,7 +39,7 @@ impl File {
             0 => whole(name, act),
             _ => Ok(()),
         };
-        self.agree(done.map_err(|failure| self.failed(failure)))
+        self.agree_on(done.err())
     }
 
     fn check_size(&self, call: &str, size: i64) -> Result<()> {
