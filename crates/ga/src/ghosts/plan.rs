@@ -1,6 +1,7 @@
 //! What must be copied to fill a margin, by either algorithm: found out once for each array.
 
 use isthmus_armci::life::job;
+use isthmus_armci::nonblocking::together;
 use isthmus_armci::section::Section;
 use isthmus_armci::transfer::{copy_section, move_far};
 use isthmus_armci::vector::End;
@@ -93,7 +94,8 @@ pub(super) fn make(steps: &[Step], wait: impl Fn() -> Result<()>) -> Result<()> 
         if step.waits {
             wait()?;
         }
-        step.copies.iter().try_for_each(Copy::make)?;
+        // Those from other nodes are all asked for before the first is waited for.
+        together(|| Ok(step.copies.iter().try_for_each(Copy::make)))??;
     }
     Ok(())
 }
