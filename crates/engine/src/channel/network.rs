@@ -159,6 +159,8 @@ pub(crate) struct Link {
     pub owes: bool,
     /// Reads that are under way from there, and their bytes.
     reading: (u32, u64),
+    /// Pieces of puts and gets that are under way to and from there, and their bytes.
+    moving: (u32, u64),
     /// Records that wait for a receive, or for memory: see [`Engine::stays`].
     pub held: VecDeque<HeldRecord>,
     /// The way there is closed.

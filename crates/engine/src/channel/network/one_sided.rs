@@ -19,6 +19,9 @@ pub(super) const ONE_SIDED: u64 = 1 << 63;
 /// Transfers at a time, and pieces of one.
 const MOST: usize = 0xff;
 const DEPTH: u32 = 2;
+/// Pieces of all transfers with one peer, however short. Of longer ones as many bytes as one transfer has under way: more are no faster, and where
+/// connections are paced slower.
+const DEPTH_OF_PEER: u32 = 16;
 
 /// A put or a get.
 #[derive(Debug)]
@@ -103,13 +106,20 @@ impl Network {
 
     /// Is there something to begin, which the provider was too busy for?
     pub(super) fn has_one_sided_to_start(&self) -> bool {
-        self.one_sided.iter().flatten().any(Transfer::may_go_on)
+        let mut transfers = self.one_sided.iter().flatten();
+        transfers.any(|transfer| transfer.may_go_on() && self.has_room_for_piece(transfer.peer))
+    }
+
+    fn has_room_for_piece(&self, peer: u32) -> bool {
+        let link = self.links[peer as usize].as_ref();
+        link.is_some_and(|link| has_room(link.moving))
     }
 
     /// Is there something to begin for this peer, and nothing of it under way?
     pub(super) fn is_busy_one_sided(&self, peer: u32) -> bool {
         let mut transfers = self.one_sided.iter().flatten();
         transfers.any(|transfer| transfer.peer == peer && transfer.under_way == 0 && transfer.may_go_on())
+            && self.has_room_for_piece(peer)
     }
 
     /// Transfers with this peer of which more is to begin and nothing is under way fail.
@@ -134,9 +144,12 @@ impl Network {
             return false;
         };
         let Some(to) = link.to else { return false };
+        if !has_room(link.moving) {
+            return false;
+        }
         let length = (transfer.end - transfer.next).min(most_at_once());
         let remote = (transfer.key, transfer.base, transfer.offset + transfer.next);
-        let number = ONE_SIDED | at as u64;
+        let number = ONE_SIDED | length << 16 | at as u64;
         // SAFETY: the caller of `start_one_sided` vouches for the bytes.
         let sent = unsafe {
             let here = transfer.here.add(transfer.next as usize);
@@ -149,6 +162,7 @@ impl Network {
             Ok(Sent::Going) => {
                 transfer.under_way += 1;
                 transfer.next += length;
+                link.moving = (link.moving.0 + 1, link.moving.1 + length);
                 link.begun = link.begun.wrapping_add(1);
                 true
             }
@@ -162,7 +176,7 @@ impl Network {
 
     /// A piece is over.
     pub(super) fn one_sided_moved(&mut self, number: u64, well: bool) {
-        let at = (number & !ONE_SIDED) as usize;
+        let (at, length) = ((number & 0xffff) as usize, (number & !ONE_SIDED) >> 16);
         let Some(transfer) = self.one_sided.get_mut(at).and_then(Option::as_mut) else {
             return;
         };
@@ -170,6 +184,7 @@ impl Network {
         transfer.failed |= !well;
         let peer = transfer.peer;
         if let Some(link) = self.links[peer as usize].as_mut() {
+            link.moving = (link.moving.0 - 1, link.moving.1 - length);
             link.ended = link.ended.wrapping_add(1);
         }
         if !well {
@@ -195,6 +210,11 @@ impl Network {
     }
 }
 
+/// May another piece begin beside these?
+fn has_room((count, bytes): (u32, u64)) -> bool {
+    count < DEPTH || count < DEPTH_OF_PEER && bytes < u64::from(DEPTH) * most_at_once()
+}
+
 /// Bytes that one request moves at most: of a message, a put or a get.
 pub(super) fn most_at_once() -> u64 {
     /// As the kernel has it when it is asked first.
@@ -216,6 +236,13 @@ fn usual_at_once(control: Option<&str>) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn many_short_pieces_are_under_way_or_two_long_ones() {
+        let long = most_at_once();
+        assert!(has_room((1, 9 * long)) && !has_room((2, 2 * long)) && has_room((2, 2 * long - 1)));
+        assert!(has_room((15, 15)) && !has_room((16, 16)));
+    }
 
     #[test]
     fn pieces_are_short_where_connections_are_paced() {
