@@ -106,6 +106,7 @@ table! {
     LOOPBACK_BYTES = "loopback_bytes", "Bytes that came here through a socket of this host.";
     NETWORK_RMA_BYTES = "network_rma_bytes", "Bytes of puts and gets that the network has written to, or read from, windows of ranks on other nodes.";
     NETWORK_READ_BYTES = "network_read_bytes", "Bytes that were read out of the memory of ranks on other nodes.";
+    RAIL_BYTES = "rail_bytes", "Bytes of messages, puts and gets that this rank moved by another network than the first of `fabric_network`.";
     RING_BYTES = "ring_bytes", "Bytes of rendezvous that streamed through a ring.";
     ADVERTISED = "advertised", "Receives whose senders were told where they lie.";
     CLAIMED = "claimed", "Receives of peers that computed, and that this rank wrote into.";

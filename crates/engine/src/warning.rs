@@ -42,6 +42,10 @@ pub enum Warning {
     TwoMpis,
     /// The file of `ROMIO_HINTS` cannot be read.
     NamedHints,
+    /// Several networks are asked for that the provider cannot use.
+    Rails,
+    /// One of several networks is not used any more.
+    RailGivenUp,
 }
 
 /// Where the job keeps what has been said, and the process that may look there.

@@ -238,6 +238,12 @@ impl Network {
                 link.owes = true;
                 self.send(segment, me, peer);
             }
+            if self.watch_rails(peer, passed) {
+                let link = self.link(peer);
+                link.liveness.ask(true);
+                link.owes = true;
+                self.send(segment, me, peer);
+            }
             let tie_break = if me > peer { TIE_BREAK } else { Duration::ZERO };
             let link = self.link(peer);
             let (come, misses) = (link.arrivals.come(), link.arrivals.has_gap());
