@@ -69,6 +69,8 @@ static inline void pin(int index)
  * against the clock's own cost, and short against a scheduler's time slice. */
 #define BATCH_US 50.0
 #define MAX_SAMPLES 20000
+/* Fewer say too little: what takes long goes beyond its budget rather. */
+#define MIN_SAMPLES 20
 
 struct samples {
     double us[MAX_SAMPLES];
@@ -111,7 +113,7 @@ static inline struct plan plan_for(double operation_us, double budget_us)
     struct plan p;
     p.batch = operation_us >= BATCH_US ? 1 : (int)(BATCH_US / operation_us) + 1;
     double batches = budget_us / (operation_us * p.batch);
-    p.batches = batches > MAX_SAMPLES ? MAX_SAMPLES : batches < 5 ? 5 : (int)batches;
+    p.batches = batches > MAX_SAMPLES ? MAX_SAMPLES : batches < MIN_SAMPLES ? MIN_SAMPLES : (int)batches;
     return p;
 }
 

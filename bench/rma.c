@@ -13,6 +13,9 @@
  *   send send-2d                             half a round trip of MPI_Send and MPI_Recv of as many bytes
  *   armci-put armci-get armci-acc armci-put-2d armci-get-2d armci-acc-2d
  *                                            the same by ARMCI, with a fence (compiled with -DWITH_ARMCI)
+ *   short-gacc short-fop short-cas           MPI_Get_accumulate (a sum of doubles), MPI_Fetch_and_op and MPI_Compare_and_swap with their flush,
+ *                                            on memory of MPI_Win_allocate that has seen a long sum, as windows of applications have
+ *   short-lock short-puts                    lock, put, unlock there; 32 puts and one flush on ordinary memory
  * By ranks that do it at once:
  *   accumulate fetch compare                 8 bytes at rank 0 (1: of rank 0 alone, at rank 1), with their flush
  *   fence general lock create                MPI_Win_fence; post, start, complete, wait among neighbours in a ring; lock and unlock of
@@ -299,6 +302,98 @@ static void measure_move(const char *cell, double budget_us)
         MPI_Type_free(&section.type);
 }
 
+/* ---- short operations in their epochs ---- */
+
+enum { PUTS = 32 };
+static enum { GACC, FOP, CAS, LOCK, PUTS_OF_ONE_FLUSH } brief;
+static char *result;
+static long long calls;
+
+static void brief_calls(int count)
+{
+    static const double one = 1;
+    for (int i = 0; i < count && rank == 0; i++, calls++) {
+        long long next = calls + 1;
+        switch (brief) {
+        case GACC:
+            MPI_Get_accumulate(mine, size / 8, MPI_DOUBLE, result, size / 8, MPI_DOUBLE, 1, 0, size / 8, MPI_DOUBLE, MPI_SUM, window);
+            break;
+        case FOP:
+            MPI_Fetch_and_op(&one, result, MPI_DOUBLE, 1, 0, MPI_SUM, window);
+            break;
+        case CAS:
+            MPI_Compare_and_swap(&next, &calls, result, MPI_LONG_LONG, 1, 0, window);
+            break;
+        case LOCK:
+            MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, window);
+            MPI_Put(mine, size, MPI_BYTE, 1, 0, size, MPI_BYTE, window);
+            MPI_Win_unlock(1, window);
+            continue;
+        case PUTS_OF_ONE_FLUSH:
+            for (int n = 0; n < PUTS; n++)
+                MPI_Put(mine + n * size, size, MPI_BYTE, 1, n * size, size, MPI_BYTE, window);
+            break;
+        }
+        MPI_Win_flush(1, window);
+    }
+    if (rank == 0)
+        MPI_Send(NULL, 0, MPI_BYTE, 1, TAG, MPI_COMM_WORLD);
+    else
+        MPI_Recv(NULL, 0, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+/* What rank 1 has afterwards. */
+static int is_brief_right(int bytes)
+{
+    if (brief == CAS)
+        return *(long long *)memory == calls;
+    if (brief == LOCK || brief == PUTS_OF_ONE_FLUSH)
+        return is_written(memory, bytes, 7);
+    for (int i = 0; i < (brief == GACC ? size / 8 : 1); i++)
+        if (((double *)memory)[i] != (double)calls)
+            return 0;
+    return 1;
+}
+
+static void measure_brief(const char *cell, double budget_us)
+{
+    enum { LONG = 4096 };
+    size = cell_size(cell);
+    brief = has(cell, "gacc") ? GACC : has(cell, "fop") ? FOP : has(cell, "cas") ? CAS : has(cell, "lock") ? LOCK : PUTS_OF_ONE_FLUSH;
+    is_armci = 0;
+    calls = 0;
+    int bytes = brief == PUTS_OF_ONE_FLUSH ? PUTS * size : size, room = bytes < LONG ? LONG : bytes;
+    open_memory(brief == PUTS_OF_ONE_FLUSH, room);
+    mine = buffer(room);
+    result = buffer(room);
+    memset(mine, 0, (size_t)room);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0 && brief <= CAS) {
+        MPI_Accumulate(mine, LONG / 8, MPI_DOUBLE, 1, 0, LONG / 8, MPI_DOUBLE, MPI_SUM, window);
+        MPI_Win_flush(1, window);
+    }
+    if (brief == LOCK)
+        MPI_Win_unlock_all(window);
+    if (brief > CAS)
+        rewrite(mine, bytes, 7);
+    for (int i = 0; i < size / 8 && brief == GACC; i++)
+        ((double *)mine)[i] = 1;
+    struct samples *samples = time_operations(brief_calls, 1, budget_us);
+    MPI_Bcast(&calls, 1, MPI_LONG_LONG, 0, MPI_COMM_WORLD);
+    if (brief == LOCK)
+        MPI_Win_lock_all(0, window);
+    MPI_Win_sync(window);
+    if (rank == 1 && !is_brief_right(bytes))
+        give_up("rma: what a short operation has left is wrong");
+    if (rank == 0) {
+        printf("result rma kind=%.*s size=%d ", (int)strcspn(cell, ":"), cell, size);
+        print_samples(samples);
+    }
+    free(mine);
+    free(result);
+    close_memory(brief == PUTS_OF_ONE_FLUSH);
+}
+
 /* ---- elements that several ranks change ---- */
 
 static enum { ACCUMULATE, FETCH, COMPARE } change;
@@ -436,7 +531,9 @@ int main(int argc, char **argv)
     for (int i = 0; i < a.count; i++) {
         const char *cell = a.cells[i];
         double budget_us = a.seconds * 1e6 / a.count;
-        if (has(cell, "accumulate") || has(cell, "fetch") || has(cell, "compare"))
+        if (has(cell, "short-"))
+            measure_brief(cell, budget_us);
+        else if (has(cell, "accumulate") || has(cell, "fetch") || has(cell, "compare"))
             measure_changes(cell, budget_us);
         else if (has(cell, "fence") || has(cell, "general") || has(cell, "lock") || strncmp(cell, "create", 6) == 0)
             measure_synchronisation(cell, budget_us);

@@ -26,7 +26,7 @@ use connections::{
 
 use files::{
     a_file_that_one_rank_may_not_open, a_full_file_system, a_read_only_file_system,
-    files_that_vanish_and_long_accesses, killed_in_the_middle_of_a_write,
+    files_that_vanish_and_long_accesses, killed_in_the_middle_of_a_write, killed_with_the_turn_at_a_pipe,
 };
 
 fn main() -> ExitCode {
@@ -85,6 +85,7 @@ fn main() -> ExitCode {
         test!(a_file_that_one_rank_may_not_open, may_mount),
         test!(files_that_vanish_and_long_accesses),
         test!(killed_in_the_middle_of_a_write),
+        test!(killed_with_the_turn_at_a_pipe),
         test!(a_checker_is_content_and_small, may_check),
         test!(sanitizers_find_no_leak_of_the_library, may_sanitize),
     ];

@@ -154,7 +154,7 @@ fn strided() -> Result<()> {
 }
 
 fn overlap() -> Result<()> {
-    shows("overlap --sizes 64K,256K", "overlap", 8)
+    shows("overlap --sizes 64K,256K", "overlap", 20)
 }
 
 fn messagerate() -> Result<()> {
@@ -173,7 +173,29 @@ fn collectives() -> Result<()> {
         "collectives-nonblocking-4",
         17,
     )?;
-    shows("collectives --ranks 33 --of barrier,alltoall", "collectives-33", 3)
+    shows("collectives --ranks 33 --of barrier,alltoall", "collectives-33", 3)?;
+    the_model_is_shown()
+}
+
+/// Of each cell with a model: the algorithm, the time expected, the time measured, and their ratio.
+fn the_model_is_shown() -> Result<()> {
+    let words = "bench collectives --ranks 2 --of allreduce --sizes 8,4K --model --quick";
+    let said = Run::program(command("isthmus")).words(words).succeed()?.out;
+    let rows = said.lines().skip_while(|line| !line.contains("x model")).skip(1);
+    let mut found = 0;
+    for row in rows.take_while(|line| !line.is_empty()) {
+        let cells: Vec<&str> = row.split_whitespace().collect();
+        let [collective, _, algorithm, expected, measured, ratio] = cells[..] else {
+            anyhow::bail!("{row:?}: {said}");
+        };
+        ensure!(collective == "allreduce" && algorithm.starts_with("shared"), "{row:?}");
+        for number in [expected, measured, ratio] {
+            ensure!(number.parse::<f64>().is_ok_and(|number| number > 0.0), "{row:?}");
+        }
+        found += 1;
+    }
+    ensure!(found == 2, "{found} rows: {said}");
+    Ok(())
 }
 
 fn what_is_no_matter_of_size() -> Result<()> {

@@ -1,7 +1,7 @@
 //! `ISTHMUS_CHECK=1`: ranks that disagree in a collective get an error, all of them, and one line says who disagrees on what.
 
 use anyhow::Result;
-use isthmus_tests::{Run, compile};
+use isthmus_tests::{Run, command, compile, folder, scratch};
 
 /// `disagree` on four ranks, which must find what it expects; the lines about it.
 fn lines(case: &str) -> Result<Vec<String>> {
@@ -36,6 +36,34 @@ fn what_is_wrong_with_messages() -> Result<()> {
     for case in ["types", "buffers", "collectives", "partitions"] {
         assert_eq!(misused(case, "1")?, [""; 0], "{case}");
     }
+    Ok(())
+}
+
+/// A second thread calls, for which the program has not asked: it is said, and the program goes on.
+#[test]
+fn threads_that_were_not_asked_for() -> Result<()> {
+    let run = Run::mpiexec("-n 2").arg(compile("second_thread")?);
+    let finished = run.env("ISTHMUS_CHECK", "1").succeed()?;
+    assert_eq!(finished.out, "right\n");
+    let said: Vec<&str> = finished.err.lines().collect();
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(
+        said.iter()
+            .all(|line| line.contains("a second thread calls MPI") && line.contains("MPI_THREAD_SINGLE")),
+        "{said:?}"
+    );
+    Ok(())
+}
+
+/// Programs of Open MPI's ABI may do so: libraries of Debian's do.
+#[test]
+fn threads_of_programs_of_open_mpi() -> Result<()> {
+    let program = scratch("second_thread")?.join("second_thread");
+    let source = folder().join("programs/second_thread.c");
+    let compiler = Run::program(command("mpicc")).words("-abi=openmpi -O1 -pthread -o");
+    compiler.arg(&program).arg(source).succeed()?;
+    let finished = Run::mpiexec("-n 4").arg(program).succeed()?;
+    assert_eq!((finished.out.as_str(), finished.err.as_str()), ("right\n", ""));
     Ok(())
 }
 

@@ -1036,17 +1036,18 @@ fn output_goes_where_it_is_told_to() -> Result<()> {
             matches!(words[..], [rank, time, "here"] if rank.starts_with('[') && time.parse::<f64>().is_ok());
         assert!(is_tagged, "{line}");
     }
-    // Full: said, and a failure.
-    let run = Run::program("sh")
-        .arg("-c")
-        .arg(format!("{} -l -n 2 echo here >/dev/full", command("mpiexec").display()))
-        .finish()?;
-    assert!(
-        run.code == Some(1) && run.err.contains("cannot be written"),
-        "{:?} {}",
-        run.code,
-        run.err
-    );
+    // Full: said, and a failure. Also where the ranks write to it themselves, and ignore it.
+    for command_of_ranks in ["-l -n 2 echo here", "-n 2 sh -c 'echo here; true'"] {
+        let run = Run::program("sh")
+            .arg("-c")
+            .arg(format!(
+                "{} {command_of_ranks} >/dev/full",
+                command("mpiexec").display()
+            ))
+            .finish()?;
+        let is_said = run.err.contains("cannot be written") || run.err.contains("has no room left");
+        assert!(run.code == Some(1) && is_said, "{:?} {}", run.code, run.err);
+    }
     Ok(())
 }
 

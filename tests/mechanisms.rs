@@ -16,6 +16,25 @@ fn is_trace(line: &str) -> bool {
     line.contains(" bytes took ")
 }
 
+/// A buffer that is not mapped, if its receiver reads it, and descriptors of the library that the program has closed: the line says so.
+#[test]
+fn buffers_and_descriptors_that_are_none_are_told() -> Result<()> {
+    for (case, says) in [
+        ("send", "rank 0 has no memory at 0x1000, in a send buffer"),
+        ("closed", "a file descriptor of the library is closed"),
+    ] {
+        let run = Run::mpiexec("-n 2").arg(compile("buffers_that_are_none")?).arg(case);
+        let run = run.env("ISTHMUS_MECHANISM", "cma_read").finish()?;
+        ensure!(
+            run.code != Some(0) && run.err.contains(says),
+            "{case}: {:?} {}",
+            run.code,
+            run.err
+        );
+    }
+    Ok(())
+}
+
 /// The helper thread copies every long message whole, also where copies fail, and the bytes are right.
 #[test]
 fn a_helper_thread_copies() -> Result<()> {

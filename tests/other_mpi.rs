@@ -123,6 +123,19 @@ fn a_program_without_its_libraries_is_told() -> Result<()> {
     Ok(())
 }
 
+/// Open MPI's inner libraries: a program that is linked to them finds ours, any other finds those of the system or none.
+#[test]
+fn inner_libraries_are_there_for_programs_that_need_them() -> Result<()> {
+    let folder = scratch("inner")?;
+    let program = linked(&folder, "libopen-rte.so.40", "")?;
+    std::fs::remove_file(folder.join("libopen-rte.so.40"))?;
+    let run = Run::mpiexec("-n 1").arg(&program).finish()?;
+    ensure!(run.err.contains("part_of_a_library"), "ours is empty: {}", run.err);
+    let run = Run::mpiexec("-n 1 sh -c").arg("echo $LD_LIBRARY_PATH").succeed()?;
+    ensure!(!run.out.contains("isthmus/openmpi"), "{}", run.out);
+    Ok(())
+}
+
 /// A program that carries the path of another MPI: it is refused; below a shell its ranks are so many jobs of one rank, which is said. One
 /// that is preloaded by the user's wish runs, and a single rank is what it is.
 #[test]

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use isthmus_tests::{Run, children, compile, scratch, signal, within};
+use isthmus_tests::{Run, children, compile, named, scratch, signal, within};
+
+use super::traces;
 
 const PROGRAM: &str = "file_bad_days";
 
@@ -94,5 +96,33 @@ pub fn killed_in_the_middle_of_a_write() -> Result<()> {
         let left = std::fs::read_dir(&folder)?.count();
         ensure!(left == 0, "{left} files are left");
     }
+    Ok(())
+}
+
+/// A rank dies while it has the turn at a pipe, and others wait for theirs.
+pub fn killed_with_the_turn_at_a_pipe() -> Result<()> {
+    let program = compile("file_turns")?;
+    let before = traces();
+    for (scenario, ranks) in [
+        ("shared", 3),
+        ("started", 3),
+        ("ordered", 3),
+        ("shared", 2),
+        ("started", 2),
+        ("fatal", 3),
+    ] {
+        let folder = folder("files-turns")?;
+        let run = Run::mpiexec("-n").arg(ranks.to_string()).arg(&program);
+        let run = run.arg(scenario).arg(&folder).limit(Duration::from_secs(60)).finish()?;
+        let survivors = run.out.lines().filter(|line| *line == "survived").count();
+        let what = format!("{scenario} on {ranks}: {:?}\n{}{}", run.code, run.out, run.err);
+        let expected = if scenario == "fatal" { 0 } else { ranks - 1 };
+        ensure!(run.code == Some(137) && survivors == expected, "{what}");
+        ensure!(run.err.contains("rank 0"), "{what}");
+    }
+    within(Duration::from_secs(1), "all processes gone", || {
+        named("programs/file_turns").is_empty()
+    })?;
+    ensure!(traces() == before, "left behind: {:?}", traces().difference(&before));
     Ok(())
 }

@@ -1,6 +1,7 @@
 // ranks: 1 2 4
 /* MPI_MODE_SEQUENTIAL on a pipe: records of ranks that are longer than what a pipe takes at once come whole, ordered ones in the order of ranks; reads get
- * what follows, and fewer bytes at the end. Views have no gaps, and the shared pointer goes nowhere. */
+ * what follows, and fewer bytes at the end. Views have no gaps, and the shared pointer goes nowhere.
+ * Accesses that are begun do not wait. */
 #include "check.h"
 
 #include <fcntl.h>
@@ -158,6 +159,47 @@ static void empty_view(void) {
     free(all);
 }
 
+/* A begun access does not wait: not for the pipe's other side, nor for a rank whose turn is before. Requests of one rank are each in turn. */
+static void begun(void) {
+    static int record[3][INTS];
+    pthread_t thread;
+    MPI_File fh;
+    MPI_Request requests[3];
+    MPI_Offset at = 0;
+    int reader = rank == 0 ? open(path, O_RDONLY | O_NONBLOCK) : -1, flag;
+    total = 0;
+    all = malloc((size_t)size * 4 * RECORD + 65536);
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    OK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_WRONLY | MPI_MODE_SEQUENTIAL, MPI_INFO_NULL, &fh));
+    /* Turns are told on another node: there a begun access may wait. */
+    int waits = !on_one_node();
+    if (waits && rank == 0) CHECK(pthread_create(&thread, NULL, drain, NULL) == 0, "no thread");
+    /* The last rank is first; the pipe does not take all of its records. */
+    while (rank != size - 1 && at == 0) OK(MPI_File_get_position_shared(fh, &at));
+    for (int k = 0; k < 3; k++) {
+        set(record[k], rank);
+        OK(MPI_File_iwrite_shared(fh, record[k], INTS, MPI_INT, &requests[k]));
+    }
+    OK(MPI_Testall(3, requests, &flag, MPI_STATUSES_IGNORE));
+    CHECK(!flag || waits, "a pipe takes %d bytes", 3 * RECORD);
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    if (!waits && rank == 0) CHECK(pthread_create(&thread, NULL, drain, NULL) == 0, "no thread");
+    /* A call that waits drives what was begun before. */
+    OK(MPI_File_write_shared(fh, record[2], INTS, MPI_INT, MPI_STATUS_IGNORE));
+    OK(MPI_Waitall(3, requests, MPI_STATUSES_IGNORE));
+    OK(MPI_File_close(&fh));
+    if (rank == 0) {
+        CHECK(close(reader) == 0, "not closed");
+        CHECK(pthread_join(thread, NULL) == 0, "no thread");
+        CHECK(total == 4L * size * RECORD, "%ld bytes", total);
+        int seen[64] = {0};
+        for (long k = 0; k < 4L * size; k++) seen[record_at(k)]++;
+        for (int other = 0; other < size; other++) CHECK(seen[other] == 4, "%d of rank %d", seen[other], other);
+        CHECK(record_at(0) == size - 1, "rank %d is first", record_at(0));
+    }
+    free(all);
+}
+
 /* A pipe that nobody reads any more is an error of each write, and kills nobody. */
 static void closed(void) {
     static int record[INTS];
@@ -182,6 +224,7 @@ int main(int argc, char **argv) {
     writes();
     reads();
     empty_view();
+    begun();
     closed();
     if (rank == 0) CHECK(unlink(path) == 0, "%s", path);
     end();

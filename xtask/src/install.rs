@@ -98,6 +98,7 @@ fn for_machine(machine: &Machine, prefix: &Path) -> Result<()> {
     }
     link::libraries(&built, &folder(prefix, "lib")?)?;
     link::absent(&folder(prefix, "lib/isthmus")?)?;
+    link::inner(&folder(prefix, "lib/isthmus/openmpi")?)?;
     fortran::libraries(&machine.outputs(), &folder(prefix, "lib")?)?;
     fortran::arrays(&machine.outputs(), &folder(prefix, "lib")?)?;
     let include = folder(prefix, "include")?;

@@ -15,17 +15,17 @@ use crate::process::root;
 const ENGINE: &str = "libisthmus.so.0";
 
 /// A library that programs link: its name, its source, and names under which it is found too.
-const TRAMPOLINES: [(&str, &str, &[&str]); 8] = [
+const TRAMPOLINES: [(&str, &str, &[&str]); 6] = [
     ("libmpi_abi.so.1", "mpi_abi", &["libmpi_abi.so"]),
     ("libmpi.so.12", "mpi", &["libmpi.so", "libmpich.so.12", "libmpich.so"]),
     ("libmpi.so.40", "openmpi", &[]),
-    // Open MPI's inner libraries: programs are linked to them by accident, and call nothing in them.
-    ("libopen-rte.so.40", "nothing", &[]),
-    ("libopen-pal.so.40", "nothing", &[]),
     ("liboshmem.so.0", "oshmem", &["liboshmem.so", "libsma.so"]),
     ("libarmci.so.0", "armci", &["libarmci.so"]),
     ("libga.so.0", "ga", &["libga.so"]),
 ];
+
+/// Open MPI's inner libraries: programs are linked to them by accident, and call nothing in them; its own launcher does.
+const INNER: [&str; 2] = ["libopen-rte.so.40", "libopen-pal.so.40"];
 
 /// Libraries that stand in for those of hardware that is not there: see `crates/fabric/src/absent.rs`.
 const ABSENT: [(&str, &str); 2] = [("libpsm_infinipath.so.1", "psm_infinipath"), ("libpsm2.so.2", "psm2")];
@@ -56,6 +56,17 @@ pub fn libraries(built: &Path, lib: &Path) -> Result<()> {
             let _ = std::fs::remove_file(&path);
             symlink(name, &path).with_context(|| format!("cannot link {}", path.display()))?;
         }
+    }
+    Ok(())
+}
+
+/// Link what stands in for Open MPI's inner libraries into `folder`, which `mpiexec` adds for the programs that need them.
+pub fn inner(folder: &Path) -> Result<()> {
+    let sources = root().join("crates/abi/trampoline");
+    for name in INNER {
+        let mut cc = shared(&sources, name, "nothing");
+        cc.arg("-nostdlib").arg(sources.join("nothing.S"));
+        link(cc, folder, name)?;
     }
     Ok(())
 }

@@ -28,7 +28,7 @@ pub trait Abi: Limits + Sized + 'static {
     /// `MPI_Comm` and its siblings, except `MPI_File`.
     type Handle: Copy;
     /// `MPI_Status`.
-    type Status: Copy;
+    type Status: Copy + Default;
 
     /// A number of its own, below [`ABIS`].
     const INDEX: usize;
@@ -40,6 +40,8 @@ pub trait Abi: Limits + Sized + 'static {
     const VERSION_PREFIX: &'static str;
     /// What `MPI_Abi_get_version` answers.
     const VERSION: (c_int, c_int);
+    /// Its programs may call from several threads whatever level they have asked for (docs/decisions/0237).
+    const ALLOWS_THREADS: bool = false;
     /// `MPI_STATUS_IGNORE` and `MPI_STATUSES_IGNORE`.
     const STATUS_IGNORE: usize;
     /// `MPI_UNWEIGHTED`.
@@ -75,7 +77,11 @@ pub trait Abi: Limits + Sized + 'static {
     /// The handle that an integer stands for.
     fn from_int<T: Predefined>(integer: c_int) -> Self::Handle;
     /// A new status.
-    fn status_from(status: &Status) -> Self::Status;
+    fn status_from(status: &Status) -> Self::Status {
+        let mut new = Self::Status::default();
+        Self::status_out(&mut new, status);
+        new
+    }
 
     /// The constant of the other ABI that a handle of no object is, if it is one.
     fn foreign(raw: u32) -> Option<Foreign>;
@@ -314,7 +320,7 @@ predefined! {
 pub struct Std;
 
 /// The standard ABI's `MPI_Status`.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 #[repr(C)]
 pub struct StdStatus {
     source: c_int,
@@ -388,17 +394,6 @@ impl Abi for Std {
         std::ptr::without_provenance_mut(integer.cast_unsigned() as usize)
     }
 
-    fn status_from(status: &Status) -> StdStatus {
-        let mut new = StdStatus {
-            source: 0,
-            tag: 0,
-            error: 0,
-            internal: [0; 5],
-        };
-        Self::status_out(&mut new, status);
-        new
-    }
-
     fn status_in(status: &StdStatus) -> Status {
         let [low, high, cancelled, ..] = status.internal;
         Status {
@@ -428,7 +423,7 @@ impl Abi for Std {
 pub struct Mpich;
 
 /// The MPICH ABI's `MPI_Status`.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 #[repr(C)]
 pub struct MpichStatus {
     count_low: c_int,
@@ -527,18 +522,6 @@ impl Abi for Mpich {
 
     fn from_int<T: Predefined>(integer: c_int) -> c_int {
         integer
-    }
-
-    fn status_from(status: &Status) -> MpichStatus {
-        let mut new = MpichStatus {
-            count_low: 0,
-            count_high_and_cancelled: 0,
-            source: 0,
-            tag: 0,
-            error: 0,
-        };
-        Self::status_out(&mut new, status);
-        new
     }
 
     fn status_in(status: &MpichStatus) -> Status {

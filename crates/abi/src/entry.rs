@@ -1,6 +1,7 @@
 //! The frame around every entry: is MPI there, run, hand an error to the error handler.
 
 use isthmus_engine::is_in_use;
+use isthmus_os::process as os_process;
 use isthmus_os::switches::Switch;
 use std::ffi::{c_int, c_void};
 use std::sync::Once;
@@ -106,6 +107,12 @@ fn explain_panics() {
     DONE.call_once(|| {
         std::panic::set_hook(Box::new(|panic| {
             eprintln!("isthmus: internal error, please report it: {panic}");
+            if !isthmus_engine::allows_threads() && os_process::threads() > 1 {
+                os_process::say(
+                    "isthmus: the process has several threads; if more than one calls MPI, the program must ask MPI_Init_thread for \
+                     MPI_THREAD_MULTIPLE: try ISTHMUS_THREAD_LEVEL=multiple, or ISTHMUS_CHECK=1",
+                );
+            }
             std::process::abort();
         }));
     });

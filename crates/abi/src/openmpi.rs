@@ -23,7 +23,7 @@ use crate::generated::constants::{self, Rank, Tag};
 pub struct OpenMpi;
 
 /// Open MPI's `MPI_Status`.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 #[repr(C)]
 pub struct OpenMpiStatus {
     source: c_int,
@@ -79,6 +79,7 @@ impl Abi for OpenMpi {
     /// That of the version whose symbols and constants these are.
     const VERSION_PREFIX: &'static str = "Open MPI v4.1.4, package: Isthmus\n";
     const VERSION: (c_int, c_int) = (-1, -1);
+    const ALLOWS_THREADS: bool = true;
     const STATUS_IGNORE: usize = 0;
     const UNWEIGHTED: usize = 2;
     const WEIGHTS_EMPTY: usize = 3;
@@ -151,18 +152,6 @@ impl Abi for OpenMpi {
 
     fn file_from_int(integer: c_int) -> *mut c_void {
         raw_out(raw_from_int(integer, constants::from_fortran::file))
-    }
-
-    fn status_from(status: &Status) -> OpenMpiStatus {
-        let mut new = OpenMpiStatus {
-            source: 0,
-            tag: 0,
-            error: 0,
-            cancelled: 0,
-            bytes: 0,
-        };
-        Self::status_out(&mut new, status);
-        new
     }
 
     fn status_in(status: &OpenMpiStatus) -> Status {

@@ -35,6 +35,7 @@ mod paper;
 mod peers;
 mod placement;
 mod plot;
+mod predicted;
 mod process;
 mod quantity;
 mod record;
@@ -186,8 +187,9 @@ enum What {
     },
     /// Share of a large copy that is hidden behind computation while the other side is inside MPI, by size
     Overlap {
-        /// The side that computes
-        #[arg(long, value_name = "SIDES", value_delimiter = ',', value_parser = ["isend", "irecv", "isend-4", "irecv-4"])]
+        /// What the side that computes does meanwhile: a message, or an operation on a window with a request; -4: it computes as long as 4 copies;
+        /// -busy: the other side computes as well
+        #[arg(long, value_name = "SIDES", value_delimiter = ',', value_parser = catalogue::SIDES)]
         of: Vec<String>,
         #[command(flatten)]
         sizes: Sizes,
@@ -215,6 +217,9 @@ enum What {
         /// Time the non-blocking forms, beside the blocking ones
         #[arg(long)]
         nonblocking: bool,
+        /// Print what the cost model says beside what was measured
+        #[arg(long, conflicts_with = "nonblocking")]
+        model: bool,
         /// These collectives only
         #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = catalogue::COLLECTIVES)]
         of: Vec<String>,
@@ -284,8 +289,13 @@ enum What {
     Mechanisms(Sizes),
     /// OpenSHMEM: puts, gets, atomics, signals, collectives and random updates, beside the CPU and MPI
     Shmem,
-    /// Global Arrays: patches, ghost cells, counters, synchronisation, beside ARMCI, MPI and the CPU
-    Ga,
+    /// Global Arrays: patches, ghost cells, counters, synchronisation, multiplication, beside ARMCI, MPI and the CPU
+    Ga {
+        /// Compare with the Global Arrays of their authors that are installed in DIR, built with our mpicc (DIR/bin/ga-config says how programs are
+        /// linked with them, LIBS in the environment what they need besides)
+        #[arg(long, value_name = "DIR")]
+        upstream: Option<PathBuf>,
+    },
 }
 
 #[derive(Args)]
@@ -310,6 +320,7 @@ impl What {
                 of,
                 ranks,
                 sizes,
+                model: _,
             } => return catalogue::collectives(*nonblocking, &ranks.ranks, of, &sizes.sizes),
             What::Quotas(ranks) => return calls::quotas(&ranks.ranks),
             What::Neighbours { what, ranks } => return neighbours::neighbours(what, &ranks.ranks),
@@ -335,7 +346,7 @@ impl What {
             What::Network { of, sizes } => return network::network(of, &sizes.sizes),
             What::Mechanisms(sizes) => return mechanisms::mechanisms(&sizes.sizes),
             What::Shmem => return shmem::shmem(),
-            What::Ga => return ga::ga(),
+            What::Ga { .. } => return ga::ga(),
         };
         vec![one]
     }
@@ -383,7 +394,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     for file in options.json.iter().chain(&options.html) {
         try_to_write(file)?;
     }
-    let libraries = libraries(&prefix, options)?;
+    let mut libraries = libraries(&prefix, options)?;
+    if let Some(What::Ga { upstream: Some(home) }) = &arguments.what {
+        libraries.push(Library::upstream(&prefix, home)?);
+    }
     let cpus = match options.cpus.as_slice() {
         [] => order(options.placement)?,
         named => {
@@ -415,6 +429,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     for experiment in &experiments {
         let table = series::measure(experiment, &libraries, &workshop, Share::UNLIMITED)?;
         println!("{}{}", table.text(), judge::lines(&table));
+        if matches!(arguments.what, Some(What::Collectives { model: true, .. })) {
+            println!("{}", predicted::text(&table));
+        }
         tables.push(table);
         // After each experiment: what was measured is not lost if the next is interrupted.
         write(options, &tables, &cpus)?;

@@ -1,6 +1,7 @@
 //! The messages of one call: between whom they go, and what their end means.
 
-use isthmus_engine::{Entered, Mode, OpId, Outcome, Peer, Posting, enter, fault_events};
+use isthmus_engine::{Entered, Mode, OpId, Outcome, Peer, Posting, enter};
+use isthmus_os::switches::Switch;
 
 use crate::error::Result;
 use crate::fail;
@@ -20,7 +21,7 @@ impl<'a> Lane<'a> {
     /// The lane of a new call.
     #[inline]
     pub fn new(team: &'a Team, tag: i32) -> Self {
-        if fault_events() > 0 {
+        if Switch::Faults.is_on() {
             // It was that of other calls, which may have been given up.
             enter().forget_failed_call(team.collective_context(), Team::opposite(tag));
         }

@@ -8,6 +8,7 @@ mod nodes;
 mod ring;
 mod shared;
 mod shared_direct;
+pub(crate) mod shared_sliced;
 mod shared_two_level;
 
 use isthmus_twice::twice;
@@ -61,6 +62,7 @@ pub async unsafe fn run(
         match choose(&Case::of(operand, link, count))? {
             Reduce::Shared => shared::run(link.board(), operand, input, output, count, root).await,
             Reduce::SharedDirect => shared_direct::run(link.board(), operand, input, output, count, root).await,
+            Reduce::SharedSliced => shared_sliced::run(link.board(), operand, input, output, count, Some(root)).await,
             Reduce::SharedTwoLevel => {
                 shared_two_level::run(link.board(), link.map(), operand, input, output, count, root).await
             }

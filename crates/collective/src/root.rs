@@ -1,7 +1,5 @@
 //! The root of a call.
 
-pub(crate) mod linear;
-
 use crate::link::Link;
 
 /// The root of a call, as the calling process sees it (MPI-5.0 §6.2.2).

@@ -31,7 +31,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use isthmus_engine::rules::Rule;
-use isthmus_engine::{Board, LONGEST, Step, enter, fault_events, is_oversubscribed, wait_until};
+use isthmus_engine::{Board, LONGEST, Step, enter, is_oversubscribed, wait_until};
+use isthmus_os::switches::Switch;
 
 use immediates::Immediates;
 use lending::Lenders;
@@ -352,7 +353,7 @@ impl Drop for Access<'_> {
     #[inline]
     fn drop(&mut self) {
         self.withdraw();
-        let is_broken = fault_events() > 0 && self.team.is_broken();
+        let is_broken = Switch::Faults.is_on() && self.team.is_broken();
         match self.scope {
             Scope::Requests if is_broken => self.team.shared.immediates.give_up(),
             Scope::Requests => self.team.shared.immediates.note(self.call, None),

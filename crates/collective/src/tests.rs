@@ -18,7 +18,7 @@ use crate::link::elements::Elements;
 use crate::link::operand::Operand;
 use crate::link::{Incoming, Link, Outgoing};
 use crate::memory::ScratchMemory as Room;
-use crate::root::Root;
+use crate::root::{Direction, Root};
 use crate::schedule::{Recorder, Step};
 use crate::select::tests::WANTED;
 use crate::select::{Choice, Traits};

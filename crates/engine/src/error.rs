@@ -1,6 +1,7 @@
 //! What can go wrong in the engine.
 
 use isthmus_datatype::error::Class;
+use isthmus_os::errno;
 
 /// Errors of the engine. Each names what failed and what to do about it.
 #[derive(Debug, thiserror::Error)]
@@ -12,6 +13,12 @@ pub enum Error {
     /// Memory for communication could not be had.
     #[error("out of memory for communication: {0}")]
     NoMemory(String),
+    /// The program has closed a file descriptor that the library needs.
+    #[error(
+        "a file descriptor of the library is closed ({0}): the program closes descriptors that it has not opened; it must do so before \
+         MPI_Init, or spare them"
+    )]
+    Closed(String),
     /// A process we need has died.
     #[error("process {peer} has failed")]
     PeerFailed {
@@ -71,7 +78,10 @@ pub enum Error {
 
 impl From<isthmus_shm::segment::Error> for Error {
     fn from(error: isthmus_shm::segment::Error) -> Self {
-        Self::NoMemory(error.to_string())
+        match &error {
+            isthmus_shm::segment::Error::Os(os) if os.errno == errno::EBADF => Self::Closed(error.to_string()),
+            _ => Self::NoMemory(error.to_string()),
+        }
     }
 }
 

@@ -46,7 +46,6 @@ pub use isthmus_shm::{backoff, occupancy};
 pub use membership::boot::{boot, expected_size, join, part};
 pub use membership::consensus::{Agreed, Consensus};
 pub use membership::launcher::{abort, abort_members};
-pub use membership::own::{State, is_in_use, state};
 pub use membership::{control, job};
 pub use memory::board::{Board, INLINE, MOST_MEMBERS, MOST_STEPS, Posted, Step};
 pub use memory::buffer::Scattered;
@@ -67,7 +66,9 @@ pub use membership::failures::fault_events;
 pub use membership::locality::{declared, hardware, own_locality};
 pub use membership::pmi::abort_by_launcher;
 pub use memory::staging::{LONGEST, Staged, copy_for_others, copy_from_others, copy_past_caches};
-pub use progress::gate::{Entered, Guarded, allow_threads, allows_threads, enter};
+pub use progress::gate::{
+    Entered, Guarded, State, allow_threads, allows_threads, enter, expect_one_thread, expect_threads, is_in_use, state,
+};
 pub use progress::thread::ProgressThread;
 pub use progress::wait::{ring, wait_until};
 pub use protocol::choice::price::{single_copies_pay, single_copies_pay_beyond_caches, single_copy_price};

@@ -58,7 +58,8 @@ use crate::memory::heap;
 use crate::{Error, Result};
 
 pub use active::{Handler, Layer, Served, ask, handle_active, tell};
-pub use combine::{Class, Combine, Instruction, Operator};
+pub use atomic::RowCombine;
+pub use combine::{Class, Combine, Operator};
 pub use direct::overtakes;
 pub use flow::Flow;
 pub use flow_id::Scope;

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::kind::{Generic, dispatch};
 use crate::life::collectively;
 use crate::local::{ArrayPatch, map, scalar};
-use crate::onesided::fetch;
+use crate::onesided::{at_once, fetch_into};
 use crate::patch::Patch;
 
 /// Columns of the first matrix that are multiplied at a time: bounds the memory for what is fetched.
@@ -95,13 +95,15 @@ fn fitting(a: Factor<'_>, b: Factor<'_>, c: ArrayPatch<'_>) -> Result<([[usize; 
     Err(Error::argument(first.unwrap_or_default()))
 }
 
-/// Elements `rows` x `columns` of a factor with these dimensions, counted within it after it was transposed; as fetched, and how to read it.
-fn fetch_factor<T: Element>(
+/// Elements `rows` x `columns` of a factor with these dimensions, counted within it after it was transposed: where they lie, if one process of
+/// this node has all of them in rows; else fetched to `values`.
+fn piece<T: Element>(
     factor: Factor<'_>,
     [row, column]: [usize; 2],
     rows: [i64; 2],
     columns: [i64; 2],
-) -> Result<(Vec<T>, usize, bool)> {
+    values: &mut Vec<T>,
+) -> Result<Matrix<T>> {
     let ((array, patch), orientation) = factor;
     let is_transposed = orientation != Orientation::Plain;
     let (first, second) = if is_transposed {
@@ -112,12 +114,24 @@ fn fetch_factor<T: Element>(
     let mut wanted = patch.clone();
     (wanted.lo[row], wanted.hi[row]) = (patch.lo[row] + first[0], patch.lo[row] + first[1]);
     (wanted.lo[column], wanted.hi[column]) = (patch.lo[column] + second[0], patch.lo[column] + second[1]);
-    let leading = (second[1] - second[0] + 1) as usize;
-    let mut values: Vec<T> = fetch(array, &wanted)?;
-    if orientation == Orientation::Adjoint {
-        values.iter_mut().for_each(|value| *value = value.conjugate());
+    if orientation != Orientation::Adjoint
+        && let Some(block) = array.block_around(&wanted.lo, &wanted.hi)
+        && block.strides[column] == 1
+        && !array.is_far(block.owner)?
+    {
+        let at = array.part(block.owner).cast::<T>().cast_const();
+        return Ok(Matrix {
+            at: at.wrapping_offset(block.place(&wanted.lo) as isize),
+            leading: block.strides[row] as usize,
+            is_transposed,
+        });
     }
-    Ok((values, leading, is_transposed))
+    fetch_into(array, &wanted, values)?;
+    Ok(Matrix {
+        at: values.as_ptr(),
+        leading: (second[1] - second[0] + 1) as usize,
+        is_transposed,
+    })
 }
 
 impl Generic for DoMultiply<'_> {
@@ -136,6 +150,7 @@ impl Generic for DoMultiply<'_> {
                 return Err(Error::argument("the matrices have elements of different types"));
             }
         }
+        let mut fetched = [Vec::new(), Vec::new()];
         for block in array.own_blocks(patch) {
             map(array, &block.patch, |element: T| match beta == T::ZERO {
                 true => T::ZERO,
@@ -156,24 +171,18 @@ impl Generic for DoMultiply<'_> {
             for begin in (0..k).step_by(STEP as usize) {
                 let inner = [begin, (begin + STEP).min(k) - 1];
                 let depth = (inner[1] - inner[0] + 1) as usize;
-                let (a, a_leading, a_transposed) = fetch_factor::<T>(self.a, left, rows, inner)?;
-                let (b, b_leading, b_transposed) = fetch_factor::<T>(self.b, right, inner, columns)?;
-                let factor = |values: &Vec<T>, leading, is_transposed| Matrix {
-                    at: values.as_ptr(),
-                    leading,
-                    is_transposed,
-                };
-                // SAFETY: the factors have as many elements, and what the product is added to, too.
-                unsafe {
-                    blas::multiply(
-                        [height, width, depth],
-                        alpha,
-                        factor(&a, a_leading, a_transposed),
-                        factor(&b, b_leading, b_transposed),
-                        to,
-                        leading,
-                    );
+                let [of_a, of_b] = &mut fetched;
+                let (a, b) = at_once(|| {
+                    let a = piece::<T>(self.a, left, rows, inner, of_a)?;
+                    Ok((a, piece::<T>(self.b, right, inner, columns, of_b)?))
+                })?;
+                for (factor, values) in [self.a, self.b].iter().zip(&mut fetched) {
+                    if factor.1 == Orientation::Adjoint {
+                        values.iter_mut().for_each(|value| *value = value.conjugate());
+                    }
                 }
+                // SAFETY: the factors have as many elements, and what the product is added to, too.
+                unsafe { blas::multiply([height, width, depth], alpha, a, b, to, leading) };
             }
             for (at, product) in beside.into_iter().enumerate() {
                 let place = at / width * block.strides[row] as usize + at % width * block.strides[column] as usize;

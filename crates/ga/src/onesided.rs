@@ -273,8 +273,8 @@ unsafe fn transfer_every(
     at_once(all)
 }
 
-/// Operations on several blocks, of which none waits for another.
-fn at_once(all: impl FnOnce() -> Result<()>) -> Result<()> {
+/// Operations on several blocks, of which none waits for another; what they move is there when this returns.
+pub fn at_once<R>(all: impl FnOnce() -> Result<R>) -> Result<R> {
     together(|| Ok(all())).map_err(Error::from)?
 }
 
@@ -384,16 +384,29 @@ pub fn plan_periodic(
 /// # Errors
 /// As for [`transfer`].
 pub fn fetch<T: Copy>(array: &Array, patch: &Patch) -> Result<Vec<T>> {
+    let mut values = Vec::new();
+    fetch_into(array, patch, &mut values)?;
+    Ok(values)
+}
+
+/// As [`fetch`], in place of what `values` has; its memory serves again if it is long enough.
+///
+/// # Errors
+/// As for [`transfer`].
+pub fn fetch_into<T: Copy>(array: &Array, patch: &Patch, values: &mut Vec<T>) -> Result<()> {
     debug_assert_eq!(size_of::<T>(), array.kind.bytes());
     let count = patch.count() as usize;
-    let mut values = room::<T>(count)?;
+    values.clear();
+    if values.capacity() < count {
+        *values = room::<T>(count)?;
+    }
     let buffer = Buffer::dense(values.as_mut_ptr().cast(), patch);
     // SAFETY: there is room for all of them, and all are written.
     unsafe {
         transfer(array, patch, &buffer, Operation::Get)?;
         values.set_len(count);
     }
-    Ok(values)
+    Ok(())
 }
 
 /// Put elements, one after the other, into a patch.

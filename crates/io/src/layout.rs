@@ -1,4 +1,7 @@
-//! Where a file system puts the parts of a file, as far as it says so: what aggregators' parts are cut by, and how many aggregators there are.
+//! Where a file system puts the parts of a file, as far as it says so: what aggregators' parts are cut by, how many aggregators there are, and for
+//! which pieces.
+
+use crate::systems::{OTHER, OwnWrites, System};
 
 /// Stripes, or blocks, of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -7,6 +10,8 @@ pub struct Layout {
     pub unit: u64,
     /// Servers that stripes are on in turn; `None`: it does not say, or there is one.
     pub stripes: Option<u64>,
+    /// Which pieces ranks write by themselves.
+    pub own_writes: OwnWrites,
 }
 
 /// Bytes of a page, which no part of an aggregator is smaller than.
@@ -20,17 +25,19 @@ impl Default for Layout {
         Self {
             unit: PAGE,
             stripes: None,
+            own_writes: OTHER.own_writes,
         }
     }
 }
 
 impl Layout {
-    /// Of a file system that likes blocks of so many bytes (`st_blksize`: a page on local ones, what a message carries on NFS).
-    pub fn of_blocks(bytes: u64) -> Self {
+    /// Of a file system of this kind that likes blocks of so many bytes (`st_blksize`: a page on local ones, what a message carries on NFS).
+    pub fn of_blocks(bytes: u64, system: &System) -> Self {
         let is_good = bytes.is_power_of_two() && (PAGE..=LARGEST).contains(&bytes);
         Self {
             unit: if is_good { bytes } else { PAGE },
             stripes: None,
+            own_writes: system.own_writes,
         }
     }
 
@@ -60,7 +67,11 @@ impl Layout {
         let (unit, stripes) = (u64::from(word(bytes, 24)?), u64::from(half(bytes, 28)?));
         // All servers, or those of the metadata: how many is not said.
         let stripes = Some(stripes).filter(|stripes| (1..0xffff).contains(stripes));
-        (PAGE..=LARGEST).contains(&unit).then_some(Self { unit, stripes })
+        (PAGE..=LARGEST).contains(&unit).then_some(Self {
+            unit,
+            stripes,
+            ..Self::default()
+        })
     }
 }
 
@@ -89,7 +100,13 @@ pub(crate) mod tests {
 
     #[test]
     fn stripes_are_read_from_the_attribute() {
-        let layout = |unit, stripes| Some(Layout { unit, stripes });
+        let layout = |unit, stripes| {
+            Some(Layout {
+                unit,
+                stripes,
+                ..Layout::default()
+            })
+        };
         assert_eq!(Layout::of_lustre(&attribute(1 << 20, 4)), layout(1 << 20, Some(4)));
         assert_eq!(Layout::of_lustre(&attribute(1 << 20, 0xffff)), layout(1 << 20, None));
         assert_eq!(Layout::of_lustre(&attribute(3, 4)), None);
@@ -113,7 +130,7 @@ pub(crate) mod tests {
 
     #[test]
     fn blocks_that_make_no_sense_are_pages() {
-        let unit = |bytes| Layout::of_blocks(bytes).unit;
+        let unit = |bytes| Layout::of_blocks(bytes, &OTHER).unit;
         assert_eq!(
             [0, 512, 4096, 5000, 1 << 20, 1 << 40].map(unit),
             [PAGE, PAGE, 4096, PAGE, 1 << 20, PAGE]

@@ -10,6 +10,7 @@
 //! | `rooms` | buffers that are used again |
 //! | [`view`] | which bytes of a file a process sees, in which order |
 //! | [`layout`] | stripes and blocks, as the file system says |
+//! | [`systems`] | kinds of file systems, and what is different about them: a table |
 //! | [`memory`] | the user's side of an access |
 //! | [`hints`] | what users may say, and what follows |
 //! | [`independent`] | an access that one process makes: piece by piece, or through a window (data sieving) |
@@ -28,6 +29,7 @@ pub mod memory;
 pub mod posix;
 mod rooms;
 pub mod stream;
+pub mod systems;
 pub mod two_phase;
 pub mod view;
 pub mod worker;

@@ -11,6 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::backend::{Backend, Holder};
 use crate::layout::Layout;
+use crate::systems::{self, System};
 
 /// A file of the system's.
 #[derive(Debug)]
@@ -18,7 +19,7 @@ pub struct Posix {
     file: File,
     path: PathBuf,
     layout: Layout,
-    is_cached_elsewhere: bool,
+    system: &'static System,
     is_readable: bool,
     /// Locks of threads of this process: to the system a descriptor's locks are those of one owner.
     held: Mutex<Vec<(Range<u64>, bool)>>,
@@ -48,11 +49,6 @@ pub enum Create {
     Always,
 }
 
-/// `NFS_SUPER_MAGIC`.
-pub const NFS: i64 = 0x6969;
-/// `LL_SUPER_MAGIC`.
-const LUSTRE: i64 = 0x0bd0_0bd0;
-
 impl Posix {
     /// Open a file. Blocks as long as the system takes.
     pub fn open(path: &Path, how: How) -> io::Result<Self> {
@@ -69,11 +65,11 @@ impl Posix {
         if about.is_dir() {
             return Err(io::Error::from_raw_os_error(libc::EISDIR));
         }
-        let system = kind_of_system(&file);
-        let striped = if system == Some(LUSTRE) { stripes(&file) } else { None };
+        let system = system_of(&file);
+        let striped = if system.is_striped { stripes(&file) } else { None };
         Ok(Self {
-            layout: striped.unwrap_or_else(|| Layout::of_blocks(about.blksize())),
-            is_cached_elsewhere: system == Some(NFS),
+            layout: striped.unwrap_or_else(|| Layout::of_blocks(about.blksize(), system)),
+            system,
             is_readable: how.read,
             file,
             path: path.to_owned(),
@@ -167,13 +163,16 @@ fn stripes(file: &File) -> Option<Layout> {
     Layout::of_lustre(attribute.get(..usize::try_from(got).ok()?)?)
 }
 
-/// The magic number of the file system that a file is on.
-pub fn kind_of_system(file: &File) -> Option<i64> {
+/// The row of the file system that a file is on.
+fn system_of(file: &File) -> &'static System {
     let mut about: MaybeUninit<libc::statfs> = MaybeUninit::uninit();
     // SAFETY: the descriptor is open, and the call fills the structure if it succeeds.
     let done = unsafe { libc::fstatfs(file.as_raw_fd(), about.as_mut_ptr()) };
-    // SAFETY: filled.
-    (done == 0).then(|| unsafe { about.assume_init() }.f_type)
+    match done {
+        // SAFETY: filled.
+        0 => systems::of(unsafe { about.assume_init() }.f_type),
+        _ => &systems::OTHER,
+    }
 }
 
 impl Backend for Posix {
@@ -292,7 +291,7 @@ impl Backend for Posix {
     }
 
     fn is_cached_elsewhere(&self) -> bool {
-        self.is_cached_elsewhere
+        self.system.is_cached_elsewhere
     }
 }
 

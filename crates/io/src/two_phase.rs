@@ -81,7 +81,7 @@ pub struct RankPart<'a> {
 }
 
 /// What ranks say of themselves before an access: where it begins and ends, what is wrong, the size of the file, hints, and how much it moves.
-type Said = [u64; 12];
+type Said = [u64; 14];
 
 const FIRST: usize = 0;
 const END: usize = 1;
@@ -99,14 +99,18 @@ const BYTES: usize = 9;
 const EACH_NODE: usize = 10;
 /// Has this rank nothing left to do for itself?
 const DONE: usize = 11;
+/// The shortest pieces that ranks of a node write by themselves within the file, and where it grows.
+const INSIDE: usize = 12;
+const GROWING: usize = 13;
 
 /// Pieces of so many bytes are read by each rank itself, on one node: a call of the system costs less than to get them from another rank.
 pub const LONG_READ: u64 = 2 << 10;
-/// ... and are written so from here on: ranks that write to one file take turns, page by page.
-pub const LONG_WRITE: u64 = 4 << 10;
 /// Shorter ones are read by each rank itself, on one node, if they are so large a part of what they lie in (one of so many bytes): to read what
 /// lies between costs less than to get them from another rank.
 pub const DENSE: u64 = 2;
+
+/// A file that grows has more aggregators than usual, on one node, if each of them has a part of so many bytes at least (decision 227).
+pub const GROWING_PART: u64 = 1 << 20;
 
 /// Which ranks access which parts of a file for the others.
 struct Plan {
@@ -148,11 +152,6 @@ pub fn aggregators(exchange: &impl Exchange, hints: &Hints, layout: Layout) -> u
         Some(number) => ranks.len().min(number as usize),
         None => usual_aggregators(ranks.len(), nodes),
     }
-}
-
-/// Pieces of so many bytes and more are each rank's own to access, on one node.
-fn long(writes: bool) -> u64 {
-    if writes { LONG_WRITE } else { LONG_READ }
 }
 
 fn is_on_one_node(exchange: &impl Exchange) -> bool {
@@ -197,8 +196,15 @@ impl Strategy {
         if mode == Choice::Disable as u64 || end == 0 || (is_automatic && !interleaves) {
             return Self::Own(Choice::Automatic);
         }
-        if is_automatic && is_on_one_node(exchange) {
-            if ranges().all(|part| part[PIECE] >= long(writes)) {
+        let is_near = is_on_one_node(exchange);
+        let grows = writes && file_end(said) < end;
+        if is_automatic && is_near {
+            let long = match (writes, grows) {
+                (false, _) => LONG_READ,
+                (true, false) => said[0][INSIDE],
+                (true, true) => said[0][GROWING],
+            };
+            if ranges().all(|part| part[PIECE] >= long) {
                 // Gaps are read by the ranks that they belong to.
                 return Self::Own(Choice::Disable);
             }
@@ -206,18 +212,23 @@ impl Strategy {
                 return Self::Own(Choice::Enable);
             }
         }
-        Plan::of(exchange, said, end).map_or(Self::Own(Choice::Automatic), Self::Through)
+        let part = (grows && is_near).then_some(GROWING_PART);
+        Plan::of(exchange, said, end, part).map_or(Self::Own(Choice::Automatic), Self::Through)
     }
 }
 
 impl Plan {
-    /// The plan for what all have said, which ends at this offset; `None`: each rank's own access costs less.
-    fn of(exchange: &impl Exchange, said: &[Said], end: u64) -> Option<Self> {
+    /// The plan for what all have said, which ends at this offset; `None`: each rank's own access costs less. There may be more aggregators than
+    /// usual, if each has a `part` of so many bytes.
+    fn of(exchange: &impl Exchange, said: &[Said], end: u64, part: Option<u64>) -> Option<Self> {
         let ranges = || said.iter().filter(|part| part[FIRST] < part[END]);
         let first = ranges().map(|part| part[FIRST]).min().unwrap_or(0);
         let (mut ranks, nodes) = order(exchange, said[0][EACH_NODE]);
         let number = match said[0][NODES] {
-            0 => usual_aggregators(ranks.len(), nodes),
+            0 => {
+                let parts = part.map_or(0, |part| ((end - first) / part) as usize);
+                parts.max(usual_aggregators(ranks.len(), nodes)).min(ranks.len())
+            }
             number => ranks.len().min(number as usize),
         };
         let unit = said[0][UNIT].max(1);
@@ -344,6 +355,8 @@ impl RankPart<'_> {
             if is_some { bytes } else { 0 },
             self.hints.cb_each_node.unwrap_or(u64::MAX),
             u64::from(done.is_some()),
+            layout.own_writes.inside,
+            layout.own_writes.growing,
         ];
         let mut said = exchange.gather(own).await?;
         let own = self
@@ -486,17 +499,46 @@ impl Wanted {
     }
 }
 
+/// Lists of so many ranks are looked at in turn; more are sorted.
+const MERGED_AT_MOST: usize = 8;
+
+/// Runs that these pieces make together.
+fn joined(mut pieces: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+    pieces.sort_unstable();
+    let mut runs: Vec<(u64, u64)> = Vec::new();
+    for (offset, length) in pieces {
+        match runs.last_mut().filter(|run| offset <= run.0 + run.1) {
+            Some(run) => run.1 = run.1.max(offset + length - run.0),
+            None => runs.push((offset, length)),
+        }
+    }
+    runs
+}
+
 /// Runs of the file that the pieces of all ranks make together.
 fn covered(pieces: &[Series]) -> Vec<(u64, u64)> {
-    let mut all: Vec<(u64, u64)> = pieces.iter().flat_map(|series| series.pieces.iter().copied()).collect();
-    // Each rank's are in order already, which this sort makes use of.
-    all.sort_by_key(|(offset, _)| *offset);
-    let mut runs: Vec<(u64, u64)> = Vec::new();
-    for (offset, length) in all {
-        match runs.last_mut() {
-            Some((before, so_far)) if *before + *so_far >= offset => *so_far = (*so_far).max(offset + length - *before),
-            _ => runs.push((offset, length)),
+    // Each rank's are in order already. Where ranks take turns in the file, a look at each of them in turn is one at a piece that goes on.
+    let pieces = pieces
+        .iter()
+        .map(|series| &series.pieces)
+        .filter(|pieces| !pieces.is_empty());
+    let pieces: Vec<_> = pieces.collect();
+    if pieces.len() > MERGED_AT_MOST {
+        return joined(pieces.into_iter().flatten().copied().collect());
+    }
+    let mut lists: Vec<_> = pieces.iter().map(|pieces| pieces.iter().copied().peekable()).collect();
+    let mut runs = Vec::new();
+    while let Some(start) = lists.iter_mut().filter_map(|list| Some(list.peek()?.0)).min() {
+        let (mut end, mut before) = (start, None);
+        while before != Some(end) {
+            before = Some(end);
+            for list in &mut lists {
+                while let Some((offset, length)) = list.next_if(|(offset, _)| *offset <= end) {
+                    end = end.max(offset + length);
+                }
+            }
         }
+        runs.push((start, end - start));
     }
     runs
 }

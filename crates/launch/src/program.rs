@@ -19,9 +19,20 @@ use crate::options::Command;
 pub struct Program {
     /// Where it is, relative to the directory that the command runs in.
     pub path: PathBuf,
-    /// It is linked to an MPI library whose ABI is ours.
-    pub linked_to_mpi: bool,
+    /// What it is linked to.
+    pub linked: Linked,
 }
+
+/// Libraries that a program needs, as far as they concern us.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Linked {
+    /// An MPI library whose ABI is ours.
+    pub to_mpi: bool,
+    /// Inner libraries of Open MPI, of which programs call nothing. Its launcher does.
+    pub to_inner: bool,
+}
+
+const INNER: [&str; 2] = ["libopen-rte.so.40", "libopen-pal.so.40"];
 
 /// Find the command's program and check that it can be started, in a job of so many ranks.
 pub fn find(command: &Command, ranks: u32) -> Result<Program> {
@@ -43,8 +54,8 @@ pub fn find(command: &Command, ranks: u32) -> Result<Program> {
         is_several: ranks > 1,
         is_preloaded: set || std::env::var_os("LD_PRELOAD").is_some(),
     };
-    let linked_to_mpi = inspect(&whole, &around)?;
-    Ok(Program { path, linked_to_mpi })
+    let linked = inspect(&whole, &around)?;
+    Ok(Program { path, linked })
 }
 
 /// As a shell does: a name with a slash is a path, any other is looked up in `PATH`; then, as other launchers do, in
@@ -79,8 +90,8 @@ pub fn own_folder() -> Option<PathBuf> {
     Some(own.parent()?.parent()?.join("lib"))
 }
 
-/// Fails if the file cannot be a program for this machine and this library. Answers whether it is linked to MPI.
-fn inspect(path: &Path, around: &ProgramContext<'_>) -> Result<bool> {
+/// Fails if the file cannot be a program for this machine and this library. Answers what it is linked to.
+fn inspect(path: &Path, around: &ProgramContext<'_>) -> Result<Linked> {
     let shown = path
         .strip_prefix(".")
         .ok()
@@ -102,15 +113,17 @@ fn inspect(path: &Path, around: &ProgramContext<'_>) -> Result<bool> {
     }
     // The kernel runs programs that we may not read; they are not looked into.
     let Ok(mut file) = File::open(path) else {
-        return Ok(false);
+        return Ok(Linked::default());
     };
     let mut start = Vec::new();
     if file.by_ref().take(256).read_to_end(&mut start).is_err() {
-        return Ok(false);
+        return Ok(Linked::default());
     }
     if start.starts_with(b"\x7fELF") {
         let elf = Elf::read(&ReadCache::new(file));
-        return judge(&elf, around).map_err(|cause| Failure::not_runnable(format!("{shown} {cause}")));
+        let to_mpi = judge(&elf, around).map_err(|cause| Failure::not_runnable(format!("{shown} {cause}")))?;
+        let to_inner = elf.needed.iter().any(|name| INNER.contains(&name.as_str()));
+        return Ok(Linked { to_mpi, to_inner });
     }
     if let Some(line) = start.strip_prefix(b"#!") {
         let line = line.split(|&byte| byte == b'\n').next().unwrap_or(line);
@@ -121,7 +134,7 @@ fn inspect(path: &Path, around: &ProgramContext<'_>) -> Result<bool> {
                 "{shown} asks for the interpreter '{interpreter}', which does not exist"
             )));
         }
-        return Ok(false);
+        return Ok(Linked::default());
     }
     // Text without `#!` is run by sh, as shells do.
     if start.is_empty() || start.contains(&0) {
@@ -129,7 +142,7 @@ fn inspect(path: &Path, around: &ProgramContext<'_>) -> Result<bool> {
             "{shown} is neither a program nor a script"
         )));
     }
-    Ok(false)
+    Ok(Linked::default())
 }
 
 /// Where a program is, and what surrounds it.

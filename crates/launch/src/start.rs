@@ -1,6 +1,7 @@
 //! Starting a rank: its environment, its place, its ties to us.
 #![allow(unsafe_code)] // The code between fork and exec.
 
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
@@ -137,7 +138,7 @@ impl<'a> Starter<'a> {
             process.envs(unsaid.copied());
         }
         if let Some(path) = &self.library_path {
-            process.env("LD_LIBRARY_PATH", path);
+            process.env("LD_LIBRARY_PATH", path_with_inner(path, program.linked.to_inner));
             let said = |name| std::env::var(name).ok();
             if let Some(library) = library_of_mpi4py(path, said("MPI4PY_LIBMPI"), said("MPI4PY_MPIABI")) {
                 process.env("MPI4PY_LIBMPI", library);
@@ -259,6 +260,17 @@ pub fn library_path(own: Option<&Path>, inherited: Option<OsString>) -> Option<O
         path.push(inherited);
     }
     Some(path)
+}
+
+/// The library path of a program, and behind it what stands in for Open MPI's inner libraries, if it needs them. Others do not get these: a
+/// program that starts Open MPI's own launcher needs the real ones.
+fn path_with_inner(path: &OsStr, wanted: bool) -> Cow<'_, OsStr> {
+    let ours = std::env::split_paths(path).next().filter(|_| wanted);
+    let Some(ours) = ours else { return path.into() };
+    let mut longer = path.to_owned();
+    longer.push(":");
+    longer.push(ours.join("isthmus/openmpi"));
+    longer.into()
 }
 
 /// What mpi4py's wheel shall load, unless the user `said` it: in an environment with the wheel of another MPI it would take that one, whatever

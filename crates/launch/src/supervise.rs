@@ -137,7 +137,7 @@ fn supervise(
         lost_elsewhere: HashSet::new(),
         foreign: foreign.into_iter().collect(),
         ranks: Vec::new(),
-        passing: Passing::default(),
+        passing: Passing::begin(),
         childless: false,
         verdict: None,
         told: None,

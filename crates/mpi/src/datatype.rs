@@ -16,15 +16,17 @@ mod tests;
 
 use std::ffi::c_void;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use isthmus_os::switches::Switch;
 
 use crate::attribute::{Attributes, Cached, Keyvals};
 use crate::constants::PROC_NULL;
 use crate::device;
 use crate::error::{Class, Error, Result};
 use crate::fail;
-use crate::handle::{Handle, Object, ObjectKind, Table};
+use crate::handle::{Handle, Object, ObjectKind, Table, share};
 
 pub use attributes::{
     type_create_keyval, type_delete_attr, type_dup, type_free, type_free_keyval, type_get_attr, type_set_attr,
@@ -55,12 +57,18 @@ pub struct Datatype {
     committed: AtomicBool,
     attributes: Attributes<Datatype>,
     name: Mutex<String>,
-    handle: OnceLock<Handle<Datatype>>,
-    this: Weak<Datatype>,
+    /// The value of its handle; the null handle's until it has one.
+    handle: AtomicU32,
 }
 
 /// Nothing lies before it: the first page of memory is never there.
 const FIRST_ADDRESS: usize = 4096;
+
+/// Is this surely an address in host memory where elements of a predefined type may lie?
+#[inline]
+pub(crate) fn is_host(address: *const c_void) -> bool {
+    address.addr() >= FIRST_ADDRESS && !Switch::Devices.is_on()
+}
 
 static KEYVALS: Keyvals<Datatype> = Keyvals::new(13);
 
@@ -99,20 +107,25 @@ impl Handle<Datatype> {
     /// As [`Handle::resolve`], for `count` elements. Of none the null handle is a type, too, as MPICH has it: programs send empty messages so.
     #[inline]
     pub fn resolve_for(self, count: impl Into<i64>, argument: &str) -> Result<&'static Datatype> {
-        self.resolve_unless(|| count.into() == 0, argument)
+        self.resolve_with(count, 0, argument)
     }
 
     /// As [`Self::resolve_for`], of what goes to or comes from a rank: to and from `MPI_PROC_NULL` nothing does.
-    #[inline]
+    #[inline(always)] // Half of what a short call costs is calls.
     pub fn resolve_with(self, count: impl Into<i64>, rank: i32, argument: &str) -> Result<&'static Datatype> {
-        self.resolve_unless(|| count.into() == 0 || rank == PROC_NULL, argument)
+        match Datatype::table().get(self.raw()) {
+            Some(datatype) => Ok(datatype),
+            None => self.resolve_null(count.into() == 0 || rank == PROC_NULL, argument),
+        }
     }
 
-    #[inline]
-    fn resolve_unless(self, is_idle: impl FnOnce() -> bool, argument: &str) -> Result<&'static Datatype> {
-        match self.resolve(argument) {
-            Err(_) if self.is_null() && is_idle() => Ok(byte()),
-            resolved => resolved,
+    /// The type that the null handle is of no elements.
+    #[cold]
+    #[inline(never)]
+    fn resolve_null(self, is_idle: bool, argument: &str) -> Result<&'static Datatype> {
+        match self.is_null() && is_idle {
+            true => Ok(byte()),
+            false => self.resolve(argument),
         }
     }
 }
@@ -128,7 +141,7 @@ fn every_predefined() -> Vec<Option<Arc<Datatype>>> {
         });
         datatype.committed.store(true, Ordering::Relaxed);
         *datatype.name() = named.name.to_owned();
-        let _ = datatype.handle.set(Handle::from_raw(named.raw));
+        datatype.handle.store(named.raw, Ordering::Relaxed);
         list.push(Some(datatype));
     }
     list
@@ -153,14 +166,13 @@ fn check_packed(argument: &str, buffer: *const c_void, bytes: i64) -> Result<ist
 
 impl Datatype {
     fn new(definition: Definition) -> Arc<Self> {
-        Arc::new_cyclic(|this| Self {
+        Arc::new(Self {
             contiguous: definition.described.is_contiguous(),
             definition,
             committed: AtomicBool::new(false),
             attributes: Attributes::new(),
             name: Mutex::default(),
-            handle: OnceLock::new(),
-            this: this.clone(),
+            handle: AtomicU32::new(Self::NULL),
         })
     }
 
@@ -170,8 +182,11 @@ impl Datatype {
     }
 
     fn insert(datatype: Arc<Self>) -> Result<Handle<Self>> {
-        let handle = Self::table().insert(Arc::clone(&datatype))?;
-        let _ = datatype.handle.set(handle);
+        let handle = Self::table().insert(datatype)?;
+        handle
+            .resolve("datatype")?
+            .handle
+            .store(handle.raw(), Ordering::Relaxed);
         Ok(handle)
     }
 
@@ -193,15 +208,21 @@ impl Datatype {
         &self.definition.described
     }
 
+    /// Does this handle name it? To be asked of predefined types: others it may not know.
+    #[inline]
+    pub(crate) fn is(&self, handle: Handle<Self>) -> bool {
+        self.named().is_some_and(|named| named.raw == handle.raw())
+    }
+
     /// The handle by which users hold it.
     pub fn handle(&self) -> Handle<Self> {
-        self.handle.get().copied().unwrap_or(Handle::NULL)
+        Handle::from_raw(self.handle.load(Ordering::Relaxed))
     }
 
     /// A share in the object, for what outlives its handle.
     pub fn share_object(&self) -> Arc<Self> {
-        let this = self.this.upgrade();
-        this.unwrap_or_else(|| unreachable!("datatypes live in an Arc from the start"))
+        // SAFETY: `new` alone makes datatypes, in an `Arc`, which lives as long as the reference to what is in it.
+        unsafe { share(self) }
     }
 
     /// Do something with a handle that names it, even if the user has freed its own.

@@ -46,6 +46,9 @@ pub(crate) fn join(wanted: i32) -> Result<i32> {
         TELL_ENV.call_once(info::env::publish_env);
         rma::handle_active(rma::Layer::Windows, crate::win::handle_active);
     }
+    if life.users > 0 {
+        isthmus_engine::expect_threads();
+    }
     life.users += 1;
     Ok(if isthmus_engine::allows_threads() {
         wanted
@@ -71,8 +74,13 @@ fn initialized_too() -> Option<String> {
 
 /// Nobody uses MPI at the moment.
 fn allow_threads(wanted: i32) {
-    if wanted == THREAD_MULTIPLE {
-        isthmus_engine::allow_threads();
+    match wanted {
+        THREAD_MULTIPLE => isthmus_engine::allow_threads(),
+        // The lock lets a thread in that was not promised, and the line says so.
+        THREAD_SINGLE | THREAD_FUNNELED if tunables::CHECK.get() > 0 => {
+            isthmus_engine::expect_one_thread(thread_level_name(wanted));
+        }
+        _ => {}
     }
 }
 

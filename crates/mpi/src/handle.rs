@@ -15,13 +15,14 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use isthmus_engine::counters::{HANDLES_FREED, HANDLES_MADE};
 use isthmus_os::switches::Switch;
 
 use crate::check::sites;
 use crate::error::{Class, Error, Result};
+use crate::fail;
 
 const INDEX_BITS: u32 = 19;
 const GENERATION_BITS: u32 = 7;
@@ -198,21 +199,29 @@ const CHUNKS: usize = 1 << (INDEX_BITS as usize - 10);
 /// Threads may look at it while another one writes, though only a thread that uses a handle after its end sees one change.
 struct Slot<T> {
     generation: AtomicU32,
+    /// Of a free one: the index of the next free one; 0: none.
+    next_free: AtomicU32,
     /// From `Arc::into_raw`; null: none.
     object: AtomicPtr<T>,
 }
 
-struct Free {
-    /// Indexes that can be handed out again; the one freed last is the first to be.
-    indexes: Vec<u32>,
-    /// First index never used.
-    next: u32,
+/// Held while objects come and go, in whatever table: the counters of handles then need no locked instruction of their own.
+static CHANGES: Mutex<()> = Mutex::new(());
+
+/// Hold [`CHANGES`].
+fn lock() -> MutexGuard<'static, ()> {
+    CHANGES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Objects of one kind. Slots never move, so a look-up takes no lock.
 pub struct Table<T: 'static> {
     chunks: [AtomicPtr<Slot<T>>; CHUNKS],
-    free: Mutex<Free>,
+    /// The index that was freed last, which is the first to be handed out again; 0: none. Changed under the lock, as the next two.
+    free: AtomicU32,
+    /// First index never used.
+    unused: AtomicU32,
+    /// Objects in the table.
+    live: AtomicU32,
     /// Objects at `NULL ..`; null while there are none.
     predefined: AtomicPtr<Predefined<T>>,
 }
@@ -229,10 +238,9 @@ impl<T: Object> Table<T> {
     pub const fn new() -> Self {
         Self {
             chunks: [const { AtomicPtr::new(std::ptr::null_mut()) }; CHUNKS],
-            free: Mutex::new(Free {
-                indexes: Vec::new(),
-                next: 1,
-            }),
+            free: AtomicU32::new(0),
+            unused: AtomicU32::new(1),
+            live: AtomicU32::new(0),
             predefined: AtomicPtr::new(std::ptr::null_mut()),
         }
     }
@@ -250,25 +258,14 @@ impl<T: Object> Table<T> {
 
     /// Put an object in; its new handle.
     pub fn insert(&self, object: Arc<T>) -> Result<Handle<T>> {
-        let mut free = self.free.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let index = match free.indexes.pop() {
-            Some(index) => index,
-            None if free.next <= INDEX_MASK => {
-                free.next += 1;
-                free.next - 1
-            }
-            None => {
-                return Err(Error::new(
-                    Class::NoMem,
-                    format!("more than {INDEX_MASK} live objects ({})", T::NAME),
-                ));
-            }
-        };
-        let slot = self.slot_or_make(index);
+        let _changing = lock();
+        let (index, slot) = self.take_free()?;
         // Nobody has a handle to this slot: it holds nothing.
         // SYNC: table-object
         slot.object.store(Arc::into_raw(object).cast_mut(), Ordering::Release);
-        HANDLES_MADE.add_anywhere(1);
+        self.live
+            .store(self.live.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        HANDLES_MADE.add(1);
         let handle = compose(T::KIND, slot.generation.load(Ordering::Relaxed), index);
         if Switch::Check.is_on() {
             sites::made(handle);
@@ -276,7 +273,24 @@ impl<T: Object> Table<T> {
         Ok(Handle::from_raw(handle))
     }
 
-    /// A live object, predefined or not. Slow.
+    /// A slot that holds nothing, and its index; called with the lock held.
+    fn take_free(&self) -> Result<(u32, &Slot<T>)> {
+        let freed = self.free.load(Ordering::Relaxed);
+        if freed != 0 {
+            let slot = self.slot_or_make(freed);
+            self.free
+                .store(slot.next_free.load(Ordering::Relaxed), Ordering::Relaxed);
+            return Ok((freed, slot));
+        }
+        let unused = self.unused.load(Ordering::Relaxed);
+        if unused > INDEX_MASK {
+            return Err(fail!(NoMem, "more than {INDEX_MASK} live objects ({})", T::NAME));
+        }
+        self.unused.store(unused + 1, Ordering::Relaxed);
+        Ok((unused, self.slot_or_make(unused)))
+    }
+
+    /// A live object, predefined or not. Slow; `wanted` may neither make nor free handles.
     pub fn find(&self, wanted: impl Fn(&T) -> bool) -> Option<Arc<T>> {
         // SYNC: table-predefined
         // SAFETY: null or a list that is never freed.
@@ -288,8 +302,8 @@ impl<T: Object> Table<T> {
         {
             return Some(Arc::clone(found));
         }
-        let free = self.free.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        (1..free.next).find_map(|index| {
+        let _changing = lock();
+        (1..self.unused.load(Ordering::Relaxed)).find_map(|index| {
             let object = self.slot_or_make(index).object.load(Ordering::Acquire);
             // SAFETY: we hold the lock, under which objects come and go.
             unsafe { object.as_ref() }.filter(|object| wanted(object))?;
@@ -300,12 +314,11 @@ impl<T: Object> Table<T> {
 
     /// Every live dynamic object, for finalize and for leak reports.
     pub fn live(&self) -> usize {
-        let free = self.free.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        free.next as usize - 1 - free.indexes.len()
+        self.live.load(Ordering::Relaxed) as usize
     }
 
     #[inline]
-    fn get(&self, raw: u32) -> Option<&T> {
+    pub(crate) fn get(&self, raw: u32) -> Option<&T> {
         match self.predefined(raw) {
             Some(entry) => entry.as_deref(),
             // SYNC: table-object
@@ -335,17 +348,23 @@ impl<T: Object> Table<T> {
     }
 
     fn remove(&self, raw: u32) -> Option<Arc<T>> {
-        let mut free = self.free.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let _changing = lock();
         let slot = self.slot(raw)?;
-        let object = slot.object.swap(std::ptr::null_mut(), Ordering::AcqRel);
+        // Objects come and go under the lock alone.
+        let object = slot.object.load(Ordering::Acquire);
         if object.is_null() {
             return None;
         }
+        slot.object.store(std::ptr::null_mut(), Ordering::Release);
         let (_, generation, index) = decompose(raw);
         slot.generation
             .store((generation + 1) & GENERATION_MASK, Ordering::Relaxed);
-        free.indexes.push(index);
-        HANDLES_FREED.add_anywhere(1);
+        slot.next_free
+            .store(self.free.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.free.store(index, Ordering::Relaxed);
+        self.live
+            .store(self.live.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
+        HANDLES_FREED.add(1);
         if Switch::Check.is_on() {
             sites::gone(raw);
         }
@@ -378,6 +397,7 @@ impl<T: Object> Table<T> {
             let slots: Vec<Slot<T>> = (0..CHUNK)
                 .map(|_| Slot {
                     generation: AtomicU32::new(0),
+                    next_free: AtomicU32::new(0),
                     object: AtomicPtr::new(std::ptr::null_mut()),
                 })
                 .collect();
@@ -390,9 +410,11 @@ impl<T: Object> Table<T> {
     }
 }
 
+/// One more share in what lies in an `Arc`.
+///
 /// # Safety
-/// `object` must be from `Arc::into_raw`, and somebody's share in it be there.
-unsafe fn share<T>(object: *const T) -> Arc<T> {
+/// `object` must be from `Arc::into_raw`, or be what an `Arc` holds, and somebody's share in it be there.
+pub(crate) unsafe fn share<T>(object: *const T) -> Arc<T> {
     // SAFETY: the caller's promise.
     unsafe {
         Arc::increment_strong_count(object);

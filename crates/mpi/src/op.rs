@@ -4,7 +4,7 @@
 mod tests;
 
 use std::ffi::c_void;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, OnceLock};
 
 use isthmus_datatype::Custom;
 use isthmus_mem as mem;
@@ -13,7 +13,7 @@ use crate::datatype::{Datatype, byte};
 use crate::device::{Combine, Mirrors, Use};
 use crate::error::{Class, Result};
 use crate::fail;
-use crate::handle::{Handle, Object, ObjectKind, Table};
+use crate::handle::{Handle, Object, ObjectKind, Table, share};
 
 pub(crate) use isthmus_datatype::op::{find as find_kernel, find_for as find_kernel_of, number_of, number_of_pair};
 pub use isthmus_datatype::{Kernel, Predefined, Reduction};
@@ -25,7 +25,6 @@ pub type UserFn = Box<dyn Fn(*const c_void, *mut c_void, i64, Handle<Datatype>) 
 pub struct Op {
     action: Action,
     commutative: bool,
-    this: Weak<Op>,
 }
 
 enum Action {
@@ -59,17 +58,13 @@ impl Object for Op {
 
 impl Op {
     fn new(action: Action, commutative: bool) -> Arc<Self> {
-        Arc::new_cyclic(|this| Self {
-            action,
-            commutative,
-            this: this.clone(),
-        })
+        Arc::new(Self { action, commutative })
     }
 
     /// A share in it, for what outlives its handle.
     pub fn share(&self) -> Arc<Self> {
-        let this = self.this.upgrade();
-        this.unwrap_or_else(|| unreachable!("operations live in an Arc from the start"))
+        // SAFETY: `new` alone makes operations, in an `Arc`, which lives as long as the reference to what is in it.
+        unsafe { share(self) }
     }
 
     /// A predefined operation.

@@ -15,8 +15,8 @@ pub struct Error {
 /// The numbers that callers tell apart.
 pub mod errno {
     pub use libc::{
-        EACCES, ECONNRESET, EFAULT, EFBIG, EINVAL, EIO, EMFILE, ENFILE, ENODEV, ENOENT, ENOMEM, ENOSYS, ENOTTY, EPERM,
-        EPIPE, EPROTO, ESRCH,
+        EACCES, EBADF, ECONNRESET, EFAULT, EFBIG, EINVAL, EIO, EMFILE, ENFILE, ENODEV, ENOENT, ENOMEM, ENOSYS, ENOTTY,
+        EPERM, EPIPE, EPROTO, ESRCH,
     };
 }
 

@@ -31,6 +31,20 @@ pub fn identity_of(pid: u32) -> Option<Identity> {
     })
 }
 
+/// Has that process memory at that address that it may read? `None`: the kernel does not say.
+pub fn is_mapped(pid: u32, address: u64) -> Option<bool> {
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
+    Some(maps.lines().any(|line| holds(line, address) == Some(true)))
+}
+
+/// Does a line of a list of mappings hold the address, readable?
+fn holds(line: &str, address: u64) -> Option<bool> {
+    let (range, rest) = line.split_once(' ')?;
+    let (from, to) = range.split_once('-')?;
+    let number = |text| u64::from_str_radix(text, 16).ok();
+    Some((number(from)?..number(to)?).contains(&address) && rest.starts_with('r'))
+}
+
 /// Let `pid` and its descendants read this process's memory where Yama restricts `process_vm_readv` to relatives
 /// (`ptrace_scope` 1). Harmless, and ignored, elsewhere.
 pub fn allow_tracing_by(pid: u32) {

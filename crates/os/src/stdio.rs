@@ -19,6 +19,46 @@ pub fn errors() -> impl std::io::Write {
     Unbuffered::of(2)
 }
 
+/// The length of standard output, if it is a file; 0 otherwise.
+pub fn output_length() -> u64 {
+    // SAFETY: an all-zero value is a valid out parameter, which has room for the answer.
+    let mut file: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: as above.
+    let is_known = unsafe { libc::fstat(1, &raw mut file) == 0 };
+    match is_known && file.st_mode & libc::S_IFMT == libc::S_IFREG {
+        true => file.st_size as u64,
+        false => 0,
+    }
+}
+
+/// Is output lost, of this process or of others that write to the same standard output? True if its device refuses all (`/dev/full`), or if it
+/// is a file that has grown beyond this length and ends with a whole block, on a file system without a free one. False where that cannot be told.
+/// Writes nothing.
+pub fn output_is_full(began_with: u64) -> bool {
+    // SAFETY: all-zero values are valid out parameters of both calls.
+    let (mut file, mut system): (libc::stat, libc::statvfs) = unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
+    // SAFETY: each has room for its answer.
+    if unsafe { libc::fstat(1, &raw mut file) != 0 || libc::fstatvfs(1, &raw mut system) != 0 } {
+        return false;
+    }
+    match file.st_mode & libc::S_IFMT {
+        // SAFETY: nothing is read from the pointer.
+        libc::S_IFCHR => unsafe {
+            libc::write(1, std::ptr::null(), 0) == -1 && *libc::__errno_location() == libc::ENOSPC
+        },
+        libc::S_IFREG => {
+            // SAFETY: always.
+            let free = match unsafe { libc::geteuid() } {
+                0 => system.f_bfree,
+                _ => system.f_bavail,
+            };
+            let has_grown = file.st_size as u64 > began_with;
+            has_grown && free == 0 && system.f_blocks > 0 && file.st_size % file.st_blksize.max(1) == 0
+        }
+        _ => false,
+    }
+}
+
 unsafe extern "C" {
     // C standard library, and glibc's <stdio_ext.h>.
     static stdout: *mut libc::FILE;

@@ -17,6 +17,8 @@ pub enum Switch {
     Check = 8,
     /// A counter that a tool has asked about has counted: the tool is called back before the call returns (MPI-5.0 §15.3.8).
     Events = 16,
+    /// A process of the job has failed, a message space is revoked, or a call is given up: operations and calls look whether that concerns them.
+    Faults = 32,
 }
 
 static ON: AtomicU8 = AtomicU8::new(0);

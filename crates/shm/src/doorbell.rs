@@ -74,6 +74,16 @@ impl Doorbell {
         self.is_armed() && self.word.fetch_and(!ARMED, Ordering::AcqRel) & ARMED != 0
     }
 
+    /// [Ring](Self::ring), and [wake](Self::wake) the owner if it sleeps: did it? Does not block.
+    #[inline]
+    pub fn alert(&self) -> bool {
+        let sleeps = self.ring();
+        if sleeps {
+            self.wake();
+        }
+        sleeps
+    }
+
     /// Is it armed?
     #[inline]
     pub fn is_armed(&self) -> bool {

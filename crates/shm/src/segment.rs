@@ -554,10 +554,7 @@ impl Segment {
         self.attention(rank).store(1, Ordering::SeqCst);
         // Rare, and the launcher is not registered with membarrier.
         crate::sync::fence(Ordering::SeqCst);
-        let bell = self.slot(rank).doorbell();
-        if bell.ring() {
-            bell.wake();
-        }
+        self.slot(rank).doorbell().alert();
     }
 
     /// How many ranks are no more.

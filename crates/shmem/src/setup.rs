@@ -110,6 +110,9 @@ fn grant(requested: c_int) -> c_int {
     if requested == MULTIPLE && !isthmus_engine::is_in_use() {
         isthmus_engine::allow_threads();
     }
+    if requested == MULTIPLE && isthmus_engine::allows_threads() {
+        isthmus_engine::expect_threads();
+    }
     match isthmus_engine::allows_threads() {
         true => requested,
         false => requested.min(SERIALIZED),

@@ -243,6 +243,15 @@ fn value_of(experiment: &Experiment, library: usize, group: usize, at: u64) -> O
     )
 }
 
+/// The best value of the libraries beside ours.
+fn best_peer(experiment: &Experiment, group: usize, at: u64) -> Option<f64> {
+    let peers = (1..experiment.libraries.len()).filter_map(|library| value_of(experiment, library, group, at));
+    match experiment.unit.as_str() {
+        "MB/s" => peers.reduce(f64::max),
+        _ => peers.reduce(f64::min),
+    }
+}
+
 /// By which factor ours is better at a cell.
 fn speed_up_of(experiment: &Experiment, group: usize, at: u64) -> Option<f64> {
     let cell = Value {
@@ -268,7 +277,7 @@ fn matrix(experiment: &Experiment) -> String {
     for at in rows_of(experiment) {
         let mut column = vec![row_label(experiment, at)];
         column.extend(groups.clone().map(|group| {
-            let both = value_of(experiment, 0, group, at).zip(value_of(experiment, 1, group, at));
+            let both = value_of(experiment, 0, group, at).zip(best_peer(experiment, group, at));
             let (Some((ours, other)), speed_up) = (both, speed_up_of(experiment, group, at)) else {
                 return String::new();
             };

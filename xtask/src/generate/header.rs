@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use anyhow::Result;
 
-use super::standard::{Constant, Library, OpenMpi, Parameter, Procedure, Standard};
+use super::standard::{Constant, HANDLES, Library, OpenMpi, Parameter, Procedure, Standard};
 use super::{c, openmpi};
 
 /// The ABI that a header is for.
@@ -54,20 +54,6 @@ pub const ABIS: [Abi; 3] = [
         own: include_str!("header/openmpi_own.txt"),
         macros: include_str!("header/openmpi_macros.txt"),
     },
-];
-
-const HANDLES: [&str; 11] = [
-    "Comm",
-    "Datatype",
-    "Errhandler",
-    "File",
-    "Group",
-    "Info",
-    "Message",
-    "Op",
-    "Request",
-    "Session",
-    "Win",
 ];
 
 const TOOL_HANDLES: [&str; 6] = [

@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use super::constants;
 use super::standard::{Library, OpenMpi, Standard};
-use super::trampoline::{END, JUMP, POINTER, entries};
+use super::trampoline::{END, JUMP, POINTER, entries, with_alias};
 
 /// Collectives that are persistent, by the name that Open MPI 4 has for them.
 pub const PERSISTENT: [&str; 22] = [
@@ -63,21 +63,7 @@ fn predefined(symbol: &str) -> &'static str {
     }
 }
 
-const MACROS: &str = "
-/* A function beside the standard's, with a profiling name. */
-.macro own name, target
-    .p2align 3
-    .globl P\\name
-    .type P\\name, %function
-P\\name:
-    jump isthmus_\\target
-    .size P\\name, . - P\\name
-    .weak \\name
-    .type \\name, %function
-    .set \\name, P\\name
-    .size \\name, . - P\\name
-.endm
-
+const OBJECT: &str = "
 /* An object that nothing reads: its address is a handle, or one of Fortran's arguments to leave out. Programs that are not position-independent have a copy, so its size is
  * that which their linker has seen. */
 .macro object name, size
@@ -145,7 +131,9 @@ pub fn render(standard: &Standard) -> Result<String> {
     );
     text.push_str(JUMP);
     entries(standard, Library::OpenMpi, "openmpi", &mut text);
-    text.push_str(MACROS);
+    text.push_str("\n/* A function beside the standard's, with a profiling name. */\n");
+    text.push_str(&with_alias("own name, target", "P\\name", "\\target"));
+    text.push_str(OBJECT);
     text.push('\n');
     for (name, target) in own(standard) {
         writeln!(text, "    own {name}, {target}")?;

@@ -6,6 +6,21 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
+/// What handles are of, in the order of the alphabet.
+pub const HANDLES: [&str; 11] = [
+    "Comm",
+    "Datatype",
+    "Errhandler",
+    "File",
+    "Group",
+    "Info",
+    "Message",
+    "Op",
+    "Request",
+    "Session",
+    "Win",
+];
+
 /// All of `standard/`, and what of it is written by hand.
 pub struct Standard {
     /// Procedures, by chapter and name.

@@ -112,7 +112,7 @@ pub fn make() -> Result<Vec<PathBuf>> {
 }
 
 fn libraries(stage: &Path, tree: &Path) -> Result<()> {
-    for below in ["lib", "lib/isthmus"] {
+    for below in ["lib", "lib/isthmus", "lib/isthmus/openmpi"] {
         for path in entries(&stage.join(below))? {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             if name.contains(".so.") {

@@ -532,7 +532,18 @@ impl Job<'_> {
             Command::new(self.prefix.join("bin/isthmus")).args(["bench", "network", "--quick"]),
             RUN,
         )?;
-        for name in ["pingpong", "bandwidth", "idle", "collectives", "launch", "memory"] {
+        for name in [
+            "pingpong",
+            "bandwidth",
+            "idle",
+            "collectives",
+            "rma",
+            "rma-elements",
+            "puts",
+            "gets",
+            "launch",
+            "memory",
+        ] {
             ensure!(
                 text.contains(&format!("network-{name}: ")),
                 "no table of {name}; it said:\n{text}"
@@ -540,7 +551,7 @@ impl Job<'_> {
         }
         // Where there are no peers each column has its number: ours, the bare provider, and the bare socket.
         ensure!(
-            text.matches(" x libfabric ").count() == 2 && !text.contains(" - "),
+            text.matches(" x libfabric ").count() == 4 && !text.contains(" - "),
             "a floor is missing; it said:\n{text}"
         );
         Ok(())

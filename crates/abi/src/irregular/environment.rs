@@ -2,6 +2,8 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
+use isthmus_engine::tunables::THREAD_LEVEL;
+use isthmus_engine::{allow_threads, is_in_use};
 use isthmus_mpi::comm::Comm;
 use isthmus_mpi::procedures;
 
@@ -16,7 +18,17 @@ use crate::generated::constants::ThreadLevel;
 /// # Safety
 /// As for the C function.
 pub unsafe fn init<A: Abi>(_argc: *mut c_int, _argv: *mut *mut *mut c_char) -> c_int {
-    entry::any_time::<A>("MPI_Init", entry::Scope::Process, procedures::init)
+    entry::any_time::<A>("MPI_Init", entry::Scope::Process, || {
+        allow_threads_for::<A>();
+        procedures::init()
+    })
+}
+
+/// Before MPI is initialized: threads of this ABI's programs take the lock, unless the user says which level is in force.
+fn allow_threads_for<A: Abi>() {
+    if A::ALLOWS_THREADS && !is_in_use() && THREAD_LEVEL.get().is_none() {
+        allow_threads();
+    }
 }
 
 /// `MPI_Init_thread`
@@ -31,6 +43,7 @@ pub unsafe fn init_thread<A: Abi>(
 ) -> c_int {
     entry::any_time::<A>("MPI_Init_thread", entry::Scope::Process, || {
         let output = argument::output(provided, "provided")?;
+        allow_threads_for::<A>();
         let provided = procedures::init_thread(A::word_in::<ThreadLevel>(required))?;
         output.put(A::word_out::<ThreadLevel>(provided));
         Ok(())

@@ -2,15 +2,16 @@
 //! the library itself uses. `isthmus bare-fabric`, which `isthmus bench network` runs; hidden, since it wants nodes to run on.
 
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::Args;
 use isthmus_fabric::bare::Bare;
 use isthmus_fabric::provider::ProviderFilter;
 use isthmus_fabric::{Destination, Endpoint, Event, Sent};
-use isthmus_os::cpu;
+use isthmus_os::{child, cpu};
 
 use super::size::Size;
 
@@ -21,6 +22,7 @@ const DEPTH: usize = 16;
 /// What a sample takes at least, in microseconds, and how many there are at most.
 const BATCH_US: f64 = 50.0;
 const MAX_SAMPLES: f64 = 20_000.0;
+const MIN_SAMPLES: f64 = 20.0;
 
 /// `isthmus bare-fabric ...`
 #[derive(Args)]
@@ -65,6 +67,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 }
 
 /// Start both sides, and carry the lines from one to the other that each begins with its name.
+#[allow(unsafe_code)] // A side ends with the process that has started it.
 fn in_nodes(arguments: &Arguments) -> Result<()> {
     ensure!(arguments.nodes.len() == 2, "it takes two nodes");
     let mut sides = Vec::new();
@@ -80,18 +83,25 @@ fn in_nodes(arguments: &Arguments) -> Result<()> {
         ];
         command.args(ways.iter().filter(|way| way.0).map(|way| way.1));
         command.args(arguments.sizes.iter().map(|size| size.0.to_string()));
+        let parent = std::process::id();
+        // SAFETY: two system calls, and no memory is taken.
+        unsafe { command.pre_exec(move || child::die_with(parent)) };
         let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         sides.push(child.with_context(|| format!("cannot start a process in {node}"))?);
     }
     let ran = introduce(&mut sides);
-    if ran.is_err() {
-        sides.iter_mut().for_each(|side| drop(side.kill()));
-    }
+    let mut failure = ran.err();
     for side in &mut sides {
+        // The second one waits for the first.
+        if failure.is_some() {
+            let _ = side.kill();
+        }
         let status = side.wait()?;
-        ensure!(ran.is_err() || status.success(), "a side ended with {status}");
+        if failure.is_none() && !status.success() {
+            failure = Some(anyhow!("a side ended with {status}"));
+        }
     }
-    ran
+    failure.map_or(Ok(()), Err)
 }
 
 fn introduce(sides: &mut [Child]) -> Result<()> {
@@ -143,7 +153,7 @@ fn measure(arguments: &Arguments, parts: f64, mut steps: impl FnMut(usize, usize
             (BATCH_US / first) as usize + 1
         };
         let budget = arguments.seconds * 1e6 / arguments.sizes.len() as f64;
-        let batches = (budget / (first * batch as f64)).clamp(5.0, MAX_SAMPLES) as usize;
+        let batches = (budget / (first * batch as f64)).clamp(MIN_SAMPLES, MAX_SAMPLES) as usize;
         let mut samples = Vec::new();
         for _ in 0..batches {
             samples.push(steps(size, batch)? / parts);
@@ -196,7 +206,9 @@ fn one_side(arguments: &Arguments, asks: bool) -> Result<()> {
 #[allow(unsafe_code)] // Its memory is the other side's.
 fn reach(arguments: &Arguments, asks: bool, wanted: &ProviderFilter, longest: usize) -> Result<()> {
     let mut endpoint = Endpoint::open_for_memory(wanted)?;
-    let mut memory = vec![0_u8; longest + 1];
+    // The last byte says that it is over; the reader sends it a byte that it has read.
+    let mut memory = vec![1_u8; longest + 1];
+    memory[longest] = 0;
     let at = memory.as_mut_ptr();
     // SAFETY: the memory lives longer than the endpoint is used, and is looked at by pointer.
     let exposed = unsafe { endpoint.expose_to_writes(at, longest + 1, 1) }?;
@@ -224,16 +236,17 @@ fn reach(arguments: &Arguments, asks: bool, wanted: &ProviderFilter, longest: us
         let (mut begun, mut over) = (0, 0);
         while over < count {
             let remote = (key, address, offset);
-            // SAFETY: both sides' memory lives until all is over, and nobody looks at it before.
-            while begun < count
-                && begun - over < DEPTH
-                && unsafe {
+            while begun < count && begun - over < DEPTH {
+                // SAFETY: both sides' memory lives until all is over, and nobody looks at it before.
+                let sent = unsafe {
                     match is_get {
                         true => endpoint.read(to, remote, (here, size), 0),
                         false => endpoint.write(to, remote, (here, size), 0),
                     }
-                }? == Sent::Going
-            {
+                };
+                if sent? != Sent::Going {
+                    break;
+                }
                 begun += 1;
             }
             if let Some(Event::Read(_, result)) = endpoint.poll()? {

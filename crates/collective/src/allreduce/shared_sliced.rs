@@ -8,16 +8,16 @@
 use isthmus_twice::twice;
 
 use crate::error::Result;
-use crate::link::Link;
 use crate::link::operand::Operand;
+use crate::reduce::shared_sliced;
 use crate::shared::Access;
-use crate::shared::fold::fold;
 
 /// `output` may be `input`.
 ///
 /// # Safety
 /// `input` must hold `count` elements and `output` have room for them.
 #[twice]
+#[inline]
 pub async unsafe fn run(
     access: &Access<'_>,
     operand: &Operand<'_>,
@@ -25,39 +25,6 @@ pub async unsafe fn run(
     output: *mut u8,
     count: i64,
 ) -> Result<()> {
-    let (rank, size) = (access.rank(), access.size());
-    let at_once = access.slices_at_once(operand);
-    let mut done = 0;
-    while done < count {
-        let now = at_once.min(count - done);
-        let start = |rank: usize| done + now * rank as i64 / size as i64;
-        let slice = |rank: usize| start(rank + 1) - start(rank);
-        let (first, own) = (start(rank), slice(rank));
-        let (given, combined) = (access.step(), access.step());
-        // SAFETY: the caller's promise; drafts have room for what they are made for.
-        unsafe {
-            let length = |other: usize| operand.crossing(slice(other));
-            let put = |other: usize, to: *mut u8| operand.put(operand.at(input, start(other)), slice(other), to);
-            let parts = access.parts(length);
-            // Each slice is read by one rank, and written over only when that has shown its result.
-            let part = |other: usize| Some(operand.at(input, start(other)).cast_const());
-            access.show_parts(given, parts, part, put).await?;
-            access.everyone(given).await?;
-            let part = |other| access.operands(operand, other, access.part(rank, other, given)?, own);
-            let result = operand.at(output, first);
-            fold(access, operand, size, operand.at(input, first), part, result, own)?;
-            let draft = access.draft_operands(combined, operand, result, own, true).await?;
-            access.post(&draft);
-            for other in (1..size).map(|i| (rank + i) % size) {
-                let posted = access.read(other, combined).await?;
-                let result = access.operands(operand, other, posted, slice(other))?;
-                operand.fetch(result, operand.at(output, start(other)), slice(other));
-            }
-        }
-        done += now;
-        if done < count {
-            access.finish(combined);
-        }
-    }
-    Ok(())
+    // SAFETY: the caller's promise.
+    unsafe { shared_sliced::run(access, operand, input, output, count, None).await }
 }

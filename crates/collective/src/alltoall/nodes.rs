@@ -10,8 +10,8 @@ use crate::layout::Layout;
 use crate::link::Link;
 use crate::link::elements::{self, Elements};
 use crate::part::Part;
-use crate::root::Root;
-use crate::{gather, scatter};
+use crate::root::{Direction, Root};
+use crate::rooted;
 
 /// # Safety
 /// What `from` says must be readable, what `to` says writable.
@@ -39,14 +39,14 @@ pub unsafe fn run<'a>(
         }
         match Part::of(link, &leaders) {
             None => {
-                gather::run(&here, Some(own_row), |_| None, leader)?;
-                scatter::run(&here, Some(own_row), |_| None, leader)?;
+                rooted::run(&here, Direction::ToRoot, Some(own_row), |_| None, leader)?;
+                rooted::run(&here, Direction::FromRoot, Some(own_row), |_| None, leader)?;
             }
             Some(among) => {
                 let ours = here.size();
                 let (mut first, mut second) = (link.memory(ours * row)?, link.memory(ours * row)?);
                 let (by_rank, by_node) = (first.start(), second.start());
-                gather::run(&here, Some(own_row), rows(by_rank), leader)?;
+                rooted::run(&here, Direction::ToRoot, Some(own_row), rows(by_rank), leader)?;
                 let sizes = layout.nodes().map(<[u32]>::len).enumerate();
                 let with_starts = || sizes.clone().map(|(node, theirs)| (layout.start_of(node), theirs));
                 for (start, theirs) in with_starts() {
@@ -68,7 +68,7 @@ pub unsafe fn run<'a>(
                         link.pack(block, at(by_node, place * size + start + sender));
                     }
                 }
-                scatter::run(&here, Some(own_row), rows(by_node), leader)?;
+                rooted::run(&here, Direction::FromRoot, Some(own_row), rows(by_node), leader)?;
             }
         }
         for (place, rank) in layout.by_node().enumerate() {

@@ -9,7 +9,8 @@ use crate::error::Result;
 use crate::link::Link;
 use crate::link::operand::Operand;
 use crate::reduce::binomial;
-use crate::root::{Direction, linear};
+use crate::root::Direction;
+use crate::rooted::linear;
 
 /// `block` says which elements of the other group's result a rank of ours gets: (first element, number of elements).
 ///

@@ -8,7 +8,8 @@ use crate::error::Result;
 use crate::link::Link;
 use crate::link::operand::Operand;
 use crate::reduce;
-use crate::root::{Direction, linear};
+use crate::root::Direction;
+use crate::rooted::linear;
 
 /// `block` says where a rank's block lies in `input`: (first element, number of elements).
 ///

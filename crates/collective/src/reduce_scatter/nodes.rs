@@ -9,8 +9,8 @@ use crate::layout::Layout;
 use crate::link::Link;
 use crate::link::operand::Operand;
 use crate::part::Part;
-use crate::root::Root;
-use crate::{reduce, scatter};
+use crate::root::{Direction, Root};
+use crate::{reduce, rooted};
 
 /// `block` says where a rank's block begins and how many elements it has; `output` may be `input`.
 ///
@@ -32,7 +32,7 @@ pub unsafe fn run(
     unsafe {
         let Some(among) = Part::of(link, &leaders) else {
             reduce::run(&here, operand, input, output, total, 0)?;
-            return scatter::run_v(&here, Some(own), |_| None, Root::Rank(0));
+            return rooted::run_v(&here, Direction::FromRoot, Some(own), |_| None, Root::Rank(0));
         };
         let partial = operand.scratch(link, total)?;
         reduce::run(&here, operand, input, partial.elements, total, 0)?;
@@ -53,6 +53,6 @@ pub unsafe fn run(
             let start = operand.at(share.elements, count_of(&ranks[..place]));
             Some(operand.elements(start, block(ranks[place] as usize).1))
         };
-        scatter::run_v(&here, Some(own), of, Root::Rank(0))
+        rooted::run_v(&here, Direction::FromRoot, Some(own), of, Root::Rank(0))
     }
 }

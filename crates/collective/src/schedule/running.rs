@@ -3,7 +3,8 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use isthmus_engine::{Entered, OpId, Outcome, enter, fault_events};
+use isthmus_engine::{Entered, OpId, Outcome, enter};
+use isthmus_os::switches::Switch;
 
 use super::program::{Program, Step};
 use crate::error::{Error, Result};
@@ -125,7 +126,7 @@ impl Running {
         if let Some(outcome) = inside.take(op) {
             return Some(outcome);
         }
-        if fault_events() > 0
+        if Switch::Faults.is_on()
             && self.broken.is_none()
             && let Err(error) = self.team.check_call(inside, self.tag)
         {

@@ -3,8 +3,8 @@
 //! A new algorithm is a file in the collective's folder, an entry here, and a line where the collective calls it.
 //!
 //! Sizes at which rules for shared memory change were measured with two to eight ranks, and some with 16 to 128, on two CPUs of Zen 4 and
-//! Zen 5 with a last cache of 32 MiB. The others follow the costs that the entries state; `isthmus tune` measures them on a machine. What holds
-//! for few numbers of ranks is data (`profile`), and no rule here.
+//! Zen 5 with a last cache of 32 MiB. The others follow the costs that the entries state, and those for a CPU of each rank the [model](super::model);
+//! `isthmus tune` measures them on a machine. What holds for few numbers of ranks is data (`profile`), and no rule here.
 
 use super::{Algorithm, Choice, Collective, MOST_IN_RANK_ORDER, Order, Range, Rule, Traits};
 
@@ -302,6 +302,8 @@ collectives! {
             "n in at each rank, (p - 1) n read and combined at the root, overlapped", "Graham, Shipman 2008, flat";
         SharedDirect = "shared_direct", DIRECT_REDUCTION, Ranks,
             "(p - 1) n out of the others' memory and combined at the root, piece by piece; two steps", "the flat form, by single copies";
+        SharedSliced = "shared_sliced", Traits::BOARD.and(Traits::PLAIN).and(Traits::ELEMENT_EACH), Ranks,
+            "n in and out, n combined at each rank, n more out at the root; two steps", "Rabenseifner 2004";
         SharedTwoLevel = "shared_two_level", Traits::BOARD.and(Traits::PLACES).and(Traits::PLAIN).and(Traits::COMMUTATIVE), Rounds,
             "n in at each rank, combined in its unit; n of each unit read and combined at the root", "XHC, EuroMPI/USA 2022; acoll of Open MPI";
         Linear = "linear", Traits::NONE, Ranks,
@@ -316,6 +318,9 @@ collectives! {
     choose {
         Nodes(ANY, ANY, NO_MORE), "nodes are far from each other";
         SharedTwoLevel(from(4), from(16 << 10), Traits::EXACT.and(Traits::IDLE_CPUS)), "what a unit has combined crosses its border, and nothing else";
+        SharedSliced(from(24), from(385), Traits::IDLE_CPUS), "each byte is read and combined once, by one of many";
+        SharedSliced(from(6), from(513), Traits::IDLE_CPUS), "each byte is read and combined once, by one of several";
+        SharedSliced(from(3), from(769), Traits::IDLE_CPUS), "each byte is read and combined once, by one of few";
         Shared(ANY, ANY, NO_MORE), "only the root waits";
         Linear(FEW, ANY, NO_MORE), "the same result as with a board";
         Halving(ANY, from(64 << 10), Traits::EXACT), "each element is combined once, all at the same time";
@@ -352,6 +357,9 @@ collectives! {
     choose {
         Nodes(ANY, ANY, NO_MORE), "nodes are far from each other";
         SharedTwoLevel(from(4), from(16 << 10), Traits::EXACT.and(Traits::IDLE_CPUS)), "what a unit has combined crosses its border, and nothing else";
+        SharedSliced(from(24), from(385), Traits::IDLE_CPUS), "each byte is read and combined once, by one of many";
+        SharedSliced(from(6), from(513), Traits::IDLE_CPUS), "each byte is read and combined once, by one of several";
+        SharedSliced(from(3), from(769), Traits::IDLE_CPUS), "each byte is read and combined once, by one of few";
         SharedSliced(from(3), from(8193), NO_MORE), "bytes are what takes the time, and each is combined once";
         SharedSliced(from(33), from(1025), NO_MORE), "bytes are what takes the time, and each is combined once";
         SharedSliced(from(129), from(257), NO_MORE), "bytes are what takes the time, and each is combined once";

@@ -268,9 +268,12 @@ fn lists_are_tidy() {
     }
 }
 
-/// The folder of a collective's algorithms, which forms with blocks of their own share with the others.
+/// The folder of a collective's algorithms, which forms with blocks of their own share with the others, and gathers with scatters.
 fn folder(collective: &Collective) -> std::path::PathBuf {
-    let name = collective.name.strip_suffix('v').unwrap_or(collective.name);
+    let name = match collective.name.strip_suffix('v').unwrap_or(collective.name) {
+        "gather" | "scatter" => "rooted",
+        name => name,
+    };
     std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src")).join(name)
 }
 
@@ -278,19 +281,11 @@ fn folder(collective: &Collective) -> std::path::PathBuf {
 fn each_algorithm_has_a_file_that_says_where_it_is_from_what_it_costs_and_what_it_needs() {
     for collective in ALL {
         let folder = folder(collective);
-        // Gathers and scatters have some in common.
-        let common = folder.with_file_name("root");
         for algorithm in collective.algorithms {
-            let has_file = |folder: &std::path::Path| folder.join(algorithm.name).with_extension("rs").is_file();
-            let is_common =
-                matches!(collective.name, "gather" | "gatherv" | "scatter" | "scatterv") && has_file(&common);
-            assert!(has_file(&folder) || is_common, "{}:{}", collective.name, algorithm.name);
+            let file = folder.join(algorithm.name).with_extension("rs");
+            assert!(file.is_file(), "{}:{}", collective.name, algorithm.name);
         }
-        let common = std::fs::read_dir(&common).expect("a folder for what collectives with a root have in common");
-        for file in std::fs::read_dir(&folder)
-            .expect("a folder for each collective")
-            .chain(common)
-        {
+        for file in std::fs::read_dir(&folder).expect("a folder for each collective") {
             let path = file.expect("readable").path();
             let text = std::fs::read_to_string(&path).expect("readable");
             let header: String = text.lines().take_while(|line| line.starts_with("//!")).collect();

@@ -7,6 +7,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use isthmus_engine::{Entered, OpId, Outcome, Peer, fault_events, wait_until};
+use isthmus_os::switches::Switch;
 
 use crate::error::{Error, Result};
 use crate::fail;
@@ -27,7 +28,7 @@ impl Team {
     /// while the job is whole.
     #[inline]
     pub fn check_whole(&self, inside: &mut Entered) -> Result<()> {
-        if fault_events() == 0 {
+        if !Switch::Faults.is_on() {
             return Ok(());
         }
         self.look_for_failures(inside)
@@ -37,7 +38,7 @@ impl Team {
     /// it up.
     #[inline]
     pub fn check_call(&self, inside: &mut Entered, tag: i32) -> Result<()> {
-        if fault_events() == 0 {
+        if !Switch::Faults.is_on() {
             return Ok(());
         }
         self.look_for_failures(inside)?;
@@ -131,7 +132,7 @@ impl Team {
                 if let Some(outcome) = inside.take(op) {
                     return Some(outcome);
                 }
-                if is_withdrawn || fault_events() == 0 {
+                if is_withdrawn || !Switch::Faults.is_on() {
                     return None;
                 }
                 if result.is_ok() {

@@ -91,7 +91,7 @@ fn gather_and_scatter_cross_and_come_back() {
         };
         let mine = matches!(root, Root::There(_)).then_some(own.elements(doubled(), 0, count));
         // SAFETY: all elements lie in `own` and `all`.
-        link.end(unsafe { crate::gather::run_v(link, mine, place, root) });
+        link.end(unsafe { crate::rooted::run_v(link, Direction::ToRoot, mine, place, root) });
         let mut expected = Memory::new(gapped(), room(&layout));
         if root == Root::Here {
             for (from, (count, at)) in layout.iter().enumerate() {
@@ -102,7 +102,7 @@ fn gather_and_scatter_cross_and_come_back() {
         let mut back = Memory::new(doubled(), count);
         let mine = matches!(root, Root::There(_)).then_some(back.elements(doubled(), 0, count));
         // SAFETY: all elements lie in `back` and `all`.
-        link.end(unsafe { crate::scatter::run_v(link, mine, place, root) });
+        link.end(unsafe { crate::rooted::run_v(link, Direction::FromRoot, mine, place, root) });
         gathered && (mine.is_none() || back == own)
     });
 }

@@ -57,7 +57,9 @@ fn gather_and_scatter_are_inverse() {
                         let mine = own.elements(doubled(), 0, count);
                         let mine = (rank != root || !in_place).then_some(mine);
                         // SAFETY: all elements lie in `own` and `all`.
-                        link.end(unsafe { super::gather::run_v(link, mine, at_root, Root::Rank(root)) });
+                        link.end(unsafe {
+                            super::rooted::run_v(link, Direction::ToRoot, mine, at_root, Root::Rank(root))
+                        });
                         let mut expected = Memory::new(gapped(), room(&layout));
                         for (from, (count, at)) in layout.iter().enumerate().filter(|_| rank == root) {
                             expected.unpack(gapped(), *at, &block(from, root, *count));
@@ -72,7 +74,9 @@ fn gather_and_scatter_are_inverse() {
                             (rank == root).then(|| Elements::new(all.0.as_ptr().cast(), 0, gapped()).at(at, count))
                         };
                         // SAFETY: all elements lie in `back` and `all`.
-                        link.end(unsafe { super::scatter::run_v(link, mine, at_root, Root::Rank(root)) });
+                        link.end(unsafe {
+                            super::rooted::run_v(link, Direction::FromRoot, mine, at_root, Root::Rank(root))
+                        });
                         gathered && (mine.is_none() || back == own)
                     });
                     assert!(

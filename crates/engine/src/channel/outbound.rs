@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 
 use isthmus_os::clock;
 use isthmus_shm::ring::{self, Header, Mapped, Producer};
-use isthmus_shm::{Offset, Segment, segment};
+use isthmus_shm::{Doorbell, Offset, Segment, segment};
 use isthmus_transfer::copy::Copying;
 
 use crate::channel::cells::{self, Cell, Cells};
@@ -63,6 +63,8 @@ impl Message {
 #[derive(Debug)]
 pub struct Outbound {
     ring: Producer<Mapped>,
+    /// The peer's.
+    bell: &'static Doorbell,
     /// The ring that is not in use: the small one while a large one is leased.
     parked: Option<Producer<Mapped>>,
     small_at: Offset,
@@ -89,7 +91,7 @@ unsafe impl Send for Outbound {}
 
 impl Outbound {
     /// The first, small ring to `peer`: made here, found by the peer through its inbox.
-    pub fn connect(segment: &Segment, arena: &mut Arena, me: u32, peer: u32) -> Result<Self, segment::Error> {
+    pub fn connect(segment: &'static Segment, arena: &mut Arena, me: u32, peer: u32) -> Result<Self, segment::Error> {
         let at = arena.allocate(segment, ring::bytes_for(SMALL_RING))?;
         let ring = Producer::new(mapped(segment, at, SMALL_RING).expect("just taken"));
         // SYNC: inbox
@@ -100,6 +102,7 @@ impl Outbound {
         });
         Ok(Self {
             ring,
+            bell: segment.slot(peer).doorbell(),
             parked: None,
             small_at: at,
             small: SMALL_RING,
@@ -116,11 +119,16 @@ impl Outbound {
     }
 
     /// The ring to a peer on another node, which the network channel reads here; and where it is.
-    pub fn connect_remote(segment: &Segment, arena: &mut Arena) -> Result<(Self, Offset), segment::Error> {
+    pub fn connect_remote(
+        segment: &'static Segment,
+        arena: &mut Arena,
+        peer: u32,
+    ) -> Result<(Self, Offset), segment::Error> {
         let at = arena.allocate(segment, ring::bytes_for(network::RING))?;
         let ring = Producer::new(mapped(segment, at, network::RING).expect("just taken"));
         let outbound = Self {
             ring,
+            bell: segment.slot(peer).doorbell(),
             parked: None,
             small_at: at,
             small: network::RING,
@@ -140,6 +148,14 @@ impl Outbound {
     /// Is it read by the network?
     pub fn is_remote(&self) -> bool {
         self.limit == network::LONGEST
+    }
+
+    /// Wake the peer if it sleeps, after publishing something and [`order`](isthmus_shm::doorbell::order).
+    #[inline]
+    pub fn wake(&self) {
+        if self.bell.alert() {
+            counters::WAKES.add_anywhere(1);
+        }
     }
 
     /// Does the peer look at this ring without being told?

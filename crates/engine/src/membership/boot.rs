@@ -15,10 +15,11 @@ use crate::membership::control::{self, Nonce, ToLauncher, ToRank};
 use crate::membership::job;
 use crate::membership::launcher::{IS_OURS, LIFELINE, tell};
 use crate::membership::locality;
-use crate::membership::own::{FENCE_NEEDED, FORKED, IDLE, INSIDE, STATE, State, WORLD, believed_cpus, state, world};
+use crate::membership::own::{FENCE_NEEDED, WORLD, believed_cpus, world};
 use crate::membership::pmi;
 use crate::memory::heap;
-use crate::progress::{gate, placement, thread};
+use crate::progress::gate::{self, FORKED, IDLE, JOINED, STATE, State, state};
+use crate::progress::{placement, thread};
 use crate::protocol::mechanism;
 use crate::types::World;
 use crate::{Error, Result, enter, warning};
@@ -323,7 +324,7 @@ fn become_rank(admission: Admission) -> Result<()> {
     process::on_fork_in_child(forked);
     FENCE_NEEDED.store(!registered, Ordering::Relaxed);
     heap::open(segment);
-    STATE.store(INSIDE, Ordering::Release);
+    STATE.store(JOINED, Ordering::Release);
     Ok(())
 }
 
@@ -406,12 +407,12 @@ pub fn part() {
 fn leave() {
     let mut inside = enter();
     // Frames that are lost on the way to other nodes can be sent again by this process only.
-    if STATE.load(Ordering::Acquire) == INSIDE {
+    if STATE.load(Ordering::Acquire) == JOINED {
         let _ = inside.wait(|inside| inside.engine().has_parted().then_some(()));
     }
     thread::leave_first_frames(&mut inside);
     drop(inside);
-    let _ = STATE.compare_exchange(INSIDE, IDLE, Ordering::AcqRel, Ordering::Relaxed);
+    let _ = STATE.compare_exchange(JOINED, IDLE, Ordering::AcqRel, Ordering::Relaxed);
     tell(&ToLauncher::Finalized);
     let session = SESSION.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
     if let Some(session) = session {
@@ -421,6 +422,6 @@ fn leave() {
 
 /// Tell the launcher that the job is in use again after [`leave`] (sessions).
 fn resume() {
-    let _ = STATE.compare_exchange(IDLE, INSIDE, Ordering::AcqRel, Ordering::Relaxed);
+    let _ = STATE.compare_exchange(IDLE, JOINED, Ordering::AcqRel, Ordering::Relaxed);
     tell(&ToLauncher::Resumed);
 }

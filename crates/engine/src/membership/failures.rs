@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use isthmus_os::switches::Switch;
+
 use crate::types::{Arrival, ContextId, Outcome};
 
 /// Failures, revocations and failed calls that this process knows of.
 static FAULT_EVENTS: AtomicU32 = AtomicU32::new(0);
 
-/// How many failures, revocations and failed calls this process knows of: while it is 0, nothing needs to be looked at
-/// more closely.
+/// How many failures, revocations and failed calls this process knows of. While it is 0, nothing needs to be looked at more closely:
+/// [`Switch::Faults`] is off.
 #[inline]
 pub fn fault_events() -> u32 {
     FAULT_EVENTS.load(Ordering::Relaxed)
@@ -19,6 +21,7 @@ pub fn fault_events() -> u32 {
 /// One more.
 pub(crate) fn note_fault_event() {
     FAULT_EVENTS.fetch_add(1, Ordering::Relaxed);
+    Switch::Faults.turn_on();
 }
 
 /// How an operation ends whose peer has failed.

@@ -25,10 +25,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use isthmus_shm::post::{LINE, Post, Progress};
-use isthmus_shm::{Offset, Segment};
+use isthmus_shm::{Doorbell, Offset, Segment, doorbell};
 
 use crate::types::Peer;
-use crate::{Entered, Result};
+use crate::{Entered, Result, counters};
 
 /// Calls of one step that a member may be ahead of another: a rank that shares a CPU does so much before it waits (with 8, a
 /// reduce-scatter of one double took 2.1 us on 4 ranks of 2 CPUs and 5.1 on 8, and takes 1.2; docs/numbers/).
@@ -121,6 +121,8 @@ pub struct Board {
     base: NonNull<u8>,
     offset: u64,
     members: Box<[u32]>,
+    /// Theirs.
+    bells: Box<[&'static Doorbell]>,
     me: usize,
     /// What everyone is known to have finished.
     all_finished: AtomicU64,
@@ -192,6 +194,10 @@ impl Board {
             base,
             offset,
             members: members.iter().map(|peer| peer.0).collect(),
+            bells: members
+                .iter()
+                .map(|peer| engine.segment.slot(peer.0).doorbell())
+                .collect(),
             me,
             all_finished: AtomicU64::new(0),
             dead: (0..members.len().div_ceil(BITS)).map(|_| AtomicU64::new(0)).collect(),
@@ -341,25 +347,18 @@ impl Board {
     /// Ring the doorbell of a member, after posting something that it waits for.
     #[inline]
     pub fn ring(&self, member: usize) {
-        isthmus_shm::doorbell::order(self.fence_needed);
-        self.wake(member);
+        doorbell::order(self.fence_needed);
+        wake(self.bells[member]);
     }
 
     /// Ring everyone's doorbell.
     #[inline]
     pub fn ring_all(&self) {
-        isthmus_shm::doorbell::order(self.fence_needed);
-        for member in (0..self.members.len()).filter(|&member| member != self.me) {
-            self.wake(member);
-        }
-    }
-
-    #[inline]
-    fn wake(&self, member: usize) {
-        let bell = self.segment.slot(self.members[member]).doorbell();
-        if bell.ring() {
-            crate::counters::WAKES.add_anywhere(1);
-            bell.wake();
+        doorbell::order(self.fence_needed);
+        for (member, bell) in self.bells.iter().enumerate() {
+            if member != self.me {
+                wake(bell);
+            }
         }
     }
 
@@ -422,6 +421,13 @@ impl Board {
     #[inline]
     pub fn finish_before(&self, step: Step) {
         self.progress(self.me).finish_before(step.0);
+    }
+}
+
+#[inline]
+fn wake(bell: &Doorbell) {
+    if bell.alert() {
+        counters::WAKES.add_anywhere(1);
     }
 }
 

@@ -19,10 +19,10 @@ use isthmus_os::huge;
 pub use isthmus_shm::SharedAddress;
 use isthmus_shm::{MemoryWait, Offset, Registry, Segment, registry, segment};
 
-use crate::membership::own::{State, state};
 use crate::memory::huge_pages;
 pub use crate::memory::huge_pages::HugePages;
 use crate::memory::small::{Freed, Small};
+use crate::progress::gate::{State, state};
 use crate::{Error, counters};
 
 const PAGE: u64 = 4096;

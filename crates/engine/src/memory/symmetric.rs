@@ -239,10 +239,8 @@ impl Bells {
     /// Wake `peer` if it sleeps. After [`Self::order`]. Does not block.
     #[inline]
     pub fn ring(&self, peer: Peer) {
-        let bell = self.segment.slot(peer.0).doorbell();
-        if bell.ring() {
+        if self.segment.slot(peer.0).doorbell().alert() {
             counters::WAKES.add_anywhere(1);
-            bell.wake();
         }
     }
 }

@@ -1,7 +1,7 @@
-//! The thread inside the engine: one at a time.
+//! The gate of the engine: whether this process is in a job, and the thread inside, one at a time.
 //!
-//! Below `MPI_THREAD_MULTIPLE` the program sees to that, and entering costs one branch. With [`allow_threads`] there is a
-//! lock, and the thread inside is whoever holds it.
+//! Below `MPI_THREAD_MULTIPLE` the program sees to that, and entering costs one branch. With [`allow_threads`], which programs of Open MPI's ABI and
+//! checked ones always have, there is a lock, and the thread inside is the one that holds it.
 //!
 //! Many programs ask for that level and call from one thread. So the lock is *biased* to the thread that joins the job: it enters
 //! by raising a flag, without a locked instruction and without a fence. The first other thread that enters ends that for good: it revokes
@@ -18,19 +18,41 @@
 
 use std::cell::UnsafeCell;
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, compiler_fence};
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering, compiler_fence};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 
 use isthmus_os::switches::Switch;
-use isthmus_os::{membarrier, process};
+use isthmus_os::{membarrier, process, thread};
 use isthmus_shm::backoff::ShortWait;
 
+/// Life of the engine in this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// Not booted yet.
+    Outside,
+    /// Part of the job.
+    Inside,
+    /// In a child made by `fork`: channels must not be touched.
+    Forked,
+}
+
+const OUTSIDE: u8 = 0;
+pub(crate) const JOINED: u8 = 1;
+pub(crate) const FORKED: u8 = 2;
+/// Inside, but nobody needs the job.
+pub(crate) const IDLE: u8 = 3;
+
+pub(crate) static STATE: AtomicU8 = AtomicU8::new(OUTSIDE);
 static LOCK: Mutex<()> = Mutex::new(());
 /// Threads that found the lock taken and want it.
 static QUEUE: AtomicU32 = AtomicU32::new(0);
 /// The thread that need not take the lock; never again one after [`NOBODY`].
 static BIASED_TO: AtomicUsize = AtomicUsize::new(NOBODY);
 const NOBODY: usize = 0;
+/// The thread that alone may call, as the program has promised; [`NOBODY`] where that is not looked at.
+static PROMISED: AtomicUsize = AtomicUsize::new(NOBODY);
+/// By this level.
+static LEVEL: OnceLock<&str> = OnceLock::new();
 /// Is it inside by the bias?
 static INSIDE_BY_BIAS: AtomicBool = AtomicBool::new(false);
 /// The thread inside, to notice one that enters twice. 0: none. Without a lock, in debug builds only.
@@ -55,13 +77,43 @@ pub fn allow_threads() {
     Switch::Threads.turn_on();
 }
 
+/// The program has promised that one thread calls, this one or the first that does. A line is printed at the first call of another thread, which
+/// the lock lets in.
+/// Not at `MPI_THREAD_SERIALIZED`, where threads take turns. Nobody may be inside.
+pub fn expect_one_thread(level: &'static str) {
+    PROMISED.store(process::thread(), Ordering::Relaxed);
+    let _ = LEVEL.set(level);
+    allow_threads();
+}
+
+/// From now on others may call, too.
+pub fn expect_threads() {
+    PROMISED.store(NOBODY, Ordering::Relaxed);
+}
+
 /// May several threads call at a time?
 #[inline(always)]
 pub fn allows_threads() -> bool {
     Switch::Threads.is_on()
 }
 
-/// Enter the engine. Does not wait below thread-multiple; there it waits for the thread inside to leave.
+/// Where this process stands.
+#[inline]
+pub fn state() -> State {
+    match STATE.load(Ordering::Acquire) {
+        JOINED | IDLE => State::Inside,
+        FORKED => State::Forked,
+        _ => State::Outside,
+    }
+}
+
+/// Has this process booted, and not left since? Not in a child made by `fork`.
+#[inline(always)]
+pub fn is_in_use() -> bool {
+    STATE.load(Ordering::Relaxed) == JOINED
+}
+
+/// Enter the engine. Waits for the thread inside to leave where there is a lock ([`allow_threads`]).
 #[inline(always)]
 pub fn enter() -> Entered {
     acquire();
@@ -139,6 +191,9 @@ fn lock() {
     if BIASED_TO.load(Ordering::Relaxed) == me && acquire_by_bias(me) {
         return;
     }
+    if !matches!(PROMISED.load(Ordering::Relaxed), NOBODY) {
+        look_at_thread(me);
+    }
     let guard = match LOCK.try_lock() {
         Ok(guard) => guard,
         Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
@@ -150,6 +205,21 @@ fn lock() {
     INSIDE.store(me, Ordering::Relaxed);
     // SAFETY: we hold the lock.
     unsafe { *HELD.0.get() = Some(Hold(guard)) };
+}
+
+/// Say that the program calls from another thread than it has promised. Threads of our own do not count.
+#[cold]
+fn look_at_thread(me: usize) {
+    if PROMISED.load(Ordering::Relaxed) == me || thread::is_own() || PROMISED.swap(NOBODY, Ordering::Relaxed) == NOBODY
+    {
+        return;
+    }
+    let level = LEVEL.get().unwrap_or(&"MPI_THREAD_SINGLE");
+    process::say(&format!(
+        "isthmus: process {}: a second thread calls MPI, but the program has {level}: it must ask MPI_Init_thread for \
+         MPI_THREAD_MULTIPLE (ISTHMUS_THREAD_LEVEL=multiple grants it to a program that does not)",
+        process::id()
+    ));
 }
 
 /// False: the bias has just been revoked.

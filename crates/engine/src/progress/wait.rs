@@ -38,10 +38,8 @@ pub fn ring(peer: Peer) {
     if peer.0 < segment.ranks() {
         // SYNC: doorbell
         fence(Ordering::SeqCst);
-        let bell = segment.slot(peer.0).doorbell();
-        if bell.ring() {
+        if segment.slot(peer.0).doorbell().alert() {
             counters::WAKES.add_anywhere(1);
-            bell.wake();
         }
     }
 }

@@ -47,9 +47,7 @@ pub fn measure_wake() -> Option<Duration> {
         let waker = || {
             while !over.load(Ordering::Relaxed) {
                 std::thread::sleep(ASLEEP);
-                if bell.ring() {
-                    bell.wake();
-                }
+                bell.alert();
             }
         };
         std::thread::Builder::new().spawn_scoped(scope, waker).ok()?;

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use isthmus_os::{Error as OsError, errno};
+use isthmus_os::{Error as OsError, errno, process};
 use isthmus_shm::{Segment, SharedAddress};
 use isthmus_transfer::Pending;
 use isthmus_transfer::cma::Refusal;
@@ -85,6 +85,11 @@ impl Access {
             self.transfer.push(local, &remote, range.clone())
         });
         pushed.unwrap_or(Err(NO_LAYOUT))
+    }
+
+    /// Where the peer's buffer has its byte `at`; `None`: it is memory of the job.
+    pub fn address(self, at: u64) -> Option<u64> {
+        (self.path == DataPath::SingleCopy).then(|| self.base.wrapping_add(at))
     }
 
     /// By what.
@@ -262,14 +267,46 @@ impl Engine {
         path == DataPath::SingleCopy && self.transfers.permissions[peer as usize].is_closed(direction)
     }
 
-    /// A copy has failed, and its transfer goes on without.
+    /// A copy has failed at that address of the peer, if it is known, and its transfer goes on without.
     #[cold]
-    pub(crate) fn copy_failed(&mut self, peer: u32, path: DataPath, direction: Direction, stopped: Interrupted) {
+    pub(crate) fn copy_failed(
+        &mut self,
+        peer: u32,
+        path: DataPath,
+        direction: Direction,
+        stopped: Interrupted,
+        address: Option<u64>,
+    ) {
         if path == DataPath::SingleCopy && is_for_good(stopped.cause()) {
             self.transfers.permissions[peer as usize].close(direction);
         }
+        if let Some(address) = address.filter(|address| self.is_unmapped(peer, stopped, *address)) {
+            return report_unmapped(direction, peer, address, stopped.error);
+        }
         report(direction, peer, &Refusal::Os(stopped.error));
     }
+
+    /// Has the peer no memory at that address? False where the kernel does not say.
+    fn is_unmapped(&self, peer: u32, stopped: Interrupted, address: u64) -> bool {
+        let identity = self.segment.slot(peer).identity();
+        let mapped = |pid| process::is_mapped(pid, address);
+        stopped.cause() == Cause::Hole && identity.and_then(|identity| mapped(identity.pid)) == Some(false)
+    }
+}
+
+/// One line, once per job: the program has passed a buffer that is none.
+fn report_unmapped(direction: Direction, peer: u32, address: u64, error: OsError) {
+    let (buffer, touches) = match direction {
+        Direction::Pull => ("send", "read"),
+        Direction::Push => ("receive", "written"),
+    };
+    warn(
+        Warning::CopyFailed,
+        &format!(
+            "isthmus: rank {peer} has no memory at {address:#x}, in a {buffer} buffer of its ({error}): a wrong pointer, count or \
+             datatype, or memory that was freed; the rank ends where that address is {touches}."
+        ),
+    );
 }
 
 /// Will later copies with this peer fail, too?

@@ -172,9 +172,7 @@ impl Engine {
         // Our rank may sleep.
         let wake = move || {
             std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
-            if slot.doorbell().ring() {
-                slot.doorbell().wake();
-            }
+            slot.doorbell().alert();
         };
         helper::submit(copy, wake).ok().map(Copier::Helper)
     }
@@ -197,7 +195,8 @@ impl Engine {
             helped.count(got);
             helped.done += got;
             if let Err(stopped) = outcome {
-                self.copy_failed(helped.peer, helped.access.path, Direction::Pull, stopped);
+                let at = helped.access.address(helped.done);
+                self.copy_failed(helped.peer, helped.access.path, Direction::Pull, stopped, at);
             } else if helped.done < helped.expected
                 && let Some(next) =
                     self.hand_to_module(helped.access, self.ops[helped.op].buffer, helped.done..helped.expected)

@@ -282,7 +282,13 @@ impl Engine {
         pull.done += got;
         if let Err(stopped) = pulled {
             pull.failed = true;
-            self.copy_failed(pull.peer, access.path, Direction::Pull, stopped);
+            self.copy_failed(
+                pull.peer,
+                access.path,
+                Direction::Pull,
+                stopped,
+                access.address(pull.done),
+            );
         }
         pulled.is_ok()
     }
@@ -426,7 +432,8 @@ impl Engine {
             Err(stopped) => {
                 // Its pulls may go on.
                 descriptor.refuse();
-                self.copy_failed(push.peer, push.access.path, Direction::Push, stopped);
+                let at = push.access.address(start + stopped.done);
+                self.copy_failed(push.peer, push.access.path, Direction::Push, stopped, at);
                 false
             }
         }

@@ -9,8 +9,9 @@ use isthmus_transfer::copy::copy;
 use isthmus_transfer::layout::Cursor;
 use isthmus_transfer::{Direction, Layout, Span};
 
-use super::combine::{Combine, Instruction, Operator, WIDEST};
-use super::flow::{Flow, check_alive, settle};
+use super::atomic::RowCombine;
+use super::combine::{Combine, Operator, WIDEST};
+use super::flow::{Flow, check_alive, copy_short, settle};
 use super::locks::SPAN;
 use super::mailbox::{self, Asked, Outcome};
 use super::region::Atomicity;
@@ -18,7 +19,7 @@ use super::service::{FlowId, What};
 use super::target::Target;
 use super::{atomic, both_ends, home, locks, long, protocols, service};
 use crate::limits::LOCKED_FROM;
-use crate::{Error, Result, counters, fault_events};
+use crate::{Error, Result, counters};
 use gathered::Sides;
 
 const WIDEST_BYTES: usize = WIDEST as usize;
@@ -93,7 +94,6 @@ impl Flow {
     ///
     /// # Safety
     /// `operand` must be readable, unless it is a no-op, and `result` writable, or null, for as many elements.
-    #[inline]
     pub unsafe fn combine_row(
         &self,
         target: &Target,
@@ -105,34 +105,6 @@ impl Flow {
     ) -> Result<()> {
         let bytes = (count as u64).saturating_mul(u64::from(combine.width));
         target.check(at, bytes)?;
-        if let Some(address) = under_one_lock(target, at, bytes)
-            && fault_events() == 0
-        {
-            self.stores();
-            if reads(result, combine.operator) {
-                settle();
-            }
-            let _held = target.locks.hold(home()?, target.base().wrapping_add(at));
-            // SAFETY: the caller's promise; the elements are in the region, and all who change them take the lock.
-            unsafe { apply_alone(with_exposed_provenance_mut(address), operand, result, count, combine) };
-            return Ok(());
-        }
-        // SAFETY: the caller's promise.
-        unsafe { self.combine_row_slowly(target, at, operand, result, count, combine) }
-    }
-
-    /// # Safety
-    /// As for [`Self::combine_row`]; the elements must be in the region.
-    #[inline(never)]
-    unsafe fn combine_row_slowly(
-        &self,
-        target: &Target,
-        at: u64,
-        operand: *const u8,
-        result: *mut u8,
-        count: usize,
-        combine: &Combine,
-    ) -> Result<()> {
         if count == 0 || combine.operator == Operator::NoOp && result.is_null() {
             return Ok(());
         }
@@ -142,7 +114,7 @@ impl Flow {
             settle();
         }
         if target.is_elsewhere() {
-            let there = Layout::contiguous(at, count as u64 * u64::from(combine.width));
+            let there = Layout::contiguous(at, bytes);
             // SAFETY: the caller's promise.
             unsafe { by_calls(self.id(), target, &there, operand, result, combine) }?;
             return Ok(());
@@ -152,38 +124,55 @@ impl Flow {
         Ok(())
     }
 
-    /// As [`Self::fetch_op`], if one atomic instruction does it now. False: nothing was done, and no error was looked for.
+    /// As [`Self::combine_row`] of one element or more, if the elements are mapped and can be changed at once: a single one by an instruction,
+    /// others under one lock that everybody takes already. False: nothing was done, and no error was looked for.
     ///
     /// # Safety
-    /// As for [`Self::fetch_op`].
-    #[inline]
-    pub unsafe fn by_instruction(
+    /// As for [`Self::combine_row`].
+    #[inline(always)] // Half of what a short one costs is calls.
+    pub unsafe fn combine_mapped(
         &self,
         target: &Target,
         at: u64,
         operand: *const u8,
         result: *mut u8,
-        instruction: &Instruction,
+        count: usize,
+        row: &RowCombine,
     ) -> bool {
         // By reference: what was just written field by field is not to be read as a whole.
-        let Instruction(combine) = instruction;
-        let (Some(address), Ok(home)) = (by_instruction(target, at, combine.width), home()) else {
+        let RowCombine { combine, single } = row;
+        let bytes = (count as u64).saturating_mul(u64::from(combine.width));
+        let (Some(there), Ok(home)) = (target.mapped_at(at, bytes), home()) else {
             return false;
         };
-        if fault_events() != 0 || target.check(at, u64::from(combine.width)).is_err() {
+        let is_by_elements = target.atomicity() == Atomicity::Elements;
+        if is_by_elements
+            && count == 1
+            && let Some(single) = single
+            && there.addr() & (combine.width as usize - 1) == 0
+            && let Some(_guard) = target.enter_section(home)
+        {
+            if !atomic::ORDERS {
+                self.stores();
+            }
+            if reads(result, combine.operator) {
+                settle();
+            }
+            // SAFETY: the caller's promise; all access the element by instructions.
+            unsafe { single(there, operand, result) };
+            return true;
+        }
+        let address = target.base().wrapping_add(at);
+        if is_by_elements && !target.locks.phase(target.phase).is_locked() || bytes > SPAN - address % SPAN {
             return false;
         }
-        let Some(_guard) = target.enter_section(home) else {
-            return false;
-        };
-        if !atomic::ORDERS {
-            self.stores();
-        }
-        if reads(result, combine.operator) {
+        self.stores();
+        if !atomic::ORDERS && !result.is_null() {
             settle();
         }
-        // SAFETY: the caller's promise; all access the element by instructions.
-        unsafe { atomic::apply(combine, with_exposed_provenance_mut(address), operand, result, 1) };
+        let _held = target.locks.hold(home, address);
+        // SAFETY: the caller's promise; the elements are in the region, and all who change them take the lock.
+        unsafe { apply_alone(there, operand, result, count, combine) };
         true
     }
 
@@ -430,14 +419,6 @@ unsafe fn in_a_row(
     }
 }
 
-/// The address here of bytes that are changed under one lock by all who access the region. Once that is so it stays so.
-#[inline]
-fn under_one_lock(target: &Target, at: u64, bytes: u64) -> Option<usize> {
-    let address = target.shift()?.wrapping_add(at as usize);
-    let is_locked = target.atomicity() == Atomicity::Locked || target.locks.phase(target.phase).is_locked();
-    (is_locked && bytes <= SPAN - target.base().wrapping_add(at) % SPAN).then_some(address)
-}
-
 /// Combine elements that nobody else changes meanwhile.
 ///
 /// # Safety
@@ -447,7 +428,10 @@ unsafe fn apply_alone(there: *mut u8, operand: *const u8, result: *mut u8, count
     // SAFETY: the caller's promise.
     unsafe {
         if !result.is_null() {
-            result.copy_from_nonoverlapping(there, count * combine.width as usize);
+            match count * combine.width as usize {
+                bytes @ ..=8 => copy_short(there, result, bytes),
+                bytes => result.copy_from_nonoverlapping(there, bytes),
+            }
         }
         if combine.operator != Operator::NoOp {
             (combine.kernel)(operand, there, there, count);

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
-use super::combine::{Class, Combine, Operator};
+use super::combine::{Class, Combine, Operator, nothing};
 
 /// Are all earlier stores of this CPU visible once an atomic instruction is over, as after a fence?
 pub(super) const ORDERS: bool = cfg!(target_arch = "x86_64");
@@ -29,7 +29,7 @@ macro_rules! by_width {
     ($name:ident, $atomic:ty, $int:ty $(, $float:ty)?) => {
         /// # Safety
         /// As for [`apply`].
-        #[inline]
+        #[inline(always)] // Of a single element the operator is known: see `single`.
         unsafe fn $name(combine: &Combine, target: *mut u8, operand: *const u8, result: *mut u8, count: usize) {
             for index in 0..count {
                 let (at, from) = (target.cast::<$int>().wrapping_add(index), operand.cast::<$int>().wrapping_add(index));
@@ -95,7 +95,7 @@ fn exchange<T: Copy>(load: impl Fn() -> T, combine: impl Fn(T) -> T, swap: impl 
 /// [`serves`] must be true for the width and `target`. As many elements must be readable and writable at `target`, where everybody
 /// goes by this function and [`compare_swap`]; readable at `operand`, unless it is a no-op; and writable at `result`, if it is not
 /// null.
-#[inline]
+#[inline(always)]
 pub(super) unsafe fn apply(combine: &Combine, target: *mut u8, operand: *const u8, result: *mut u8, count: usize) {
     // SAFETY: the caller's promise, in each case.
     unsafe {
@@ -106,6 +106,69 @@ pub(super) unsafe fn apply(combine: &Combine, target: *mut u8, operand: *const u
             8 => eights(combine, target, operand, result, count),
             _ => sixteens(combine, target, operand, result, count),
         }
+    }
+}
+
+/// What an accumulate does to elements in a row, with what is looked up once for all of them.
+#[derive(Debug, Clone, Copy)]
+pub struct RowCombine {
+    pub(super) combine: Combine,
+    /// If instructions serve a single element without the kernel.
+    pub(super) single: Option<Single>,
+}
+
+impl RowCombine {
+    /// The same in a row.
+    pub fn of(combine: Combine) -> Self {
+        let single = single(&combine);
+        Self { combine, single }
+    }
+}
+
+/// [`apply`] to one element whose width, class and operator were known when this was compiled: one instruction, or a short loop around one.
+///
+/// # Safety
+/// As for [`apply`].
+pub(super) type Single = unsafe fn(target: *mut u8, operand: *const u8, result: *mut u8);
+
+/// The function for one element of 4 or 8 bytes. `None`: it takes the kernel, or has another width.
+pub(super) fn single(combine: &Combine) -> Option<Single> {
+    macro_rules! of_width {
+        ($width:literal, $class:ident, $operator:ident) => {{
+            /// # Safety
+            /// As for [`apply`].
+            unsafe fn one(target: *mut u8, operand: *const u8, result: *mut u8) {
+                const COMBINE: Combine = Combine {
+                    class: Class::$class,
+                    operator: Operator::$operator,
+                    width: $width,
+                    number: 0,
+                    kernel: nothing,
+                };
+                // SAFETY: the caller's promise.
+                unsafe { apply(&COMBINE, target, operand, result, 1) };
+            }
+            Some(one as Single)
+        }};
+    }
+    macro_rules! of {
+        ($class:ident, $operator:ident) => {
+            match combine.width {
+                4 => of_width!(4, $class, $operator),
+                8 => of_width!(8, $class, $operator),
+                _ => None,
+            }
+        };
+    }
+    match (combine.class, combine.operator) {
+        (_, Operator::Replace) => of!(Opaque, Replace),
+        (_, Operator::NoOp) => of!(Opaque, NoOp),
+        (Class::Signed | Class::Unsigned, Operator::Sum) => of!(Signed, Sum),
+        (Class::Signed | Class::Unsigned, Operator::And) => of!(Signed, And),
+        (Class::Signed | Class::Unsigned, Operator::Or) => of!(Signed, Or),
+        (Class::Signed | Class::Unsigned, Operator::Xor) => of!(Signed, Xor),
+        (Class::Float, Operator::Sum) => of!(Float, Sum),
+        _ => None,
     }
 }
 
@@ -254,6 +317,43 @@ mod tests {
             assert_eq!(at.add(32).cast::<[f64; 2]>().read(), [4000.0, 8000.0]);
             assert_eq!(at.add(48).cast::<i16>().read(), 999);
         }
+    }
+
+    #[test]
+    fn a_single_element_is_changed_as_a_row_of_one_is() {
+        let kinds = [
+            (Class::Opaque, Operator::Replace),
+            (Class::Opaque, Operator::NoOp),
+            (Class::Signed, Operator::Sum),
+            (Class::Unsigned, Operator::And),
+            (Class::Signed, Operator::Or),
+            (Class::Unsigned, Operator::Xor),
+            (Class::Float, Operator::Sum),
+        ];
+        // Numbers of 4 and of 8 bytes.
+        let (before, operand) = (0x4040_0000_4040_0000_u64, 0x40a0_0000_40a0_0000_u64);
+        for ((class, operator), width) in kinds.into_iter().flat_map(|kind| [(kind, 4), (kind, 8)]) {
+            let combine = Combine::of(class, width, operator).expect("a usual one");
+            let single = single(&combine).expect("there is one");
+            let (mut cells, mut results) = ([before; 2], [0_u64; 2]);
+            let [one, row] = &mut cells;
+            let [of_one, of_row] = &mut results;
+            let from = (&raw const operand).cast();
+            // SAFETY: an element each, ours and aligned.
+            unsafe {
+                single((&raw mut *one).cast(), from, (&raw mut *of_one).cast());
+                apply(&combine, (&raw mut *row).cast(), from, (&raw mut *of_row).cast(), 1);
+            }
+            assert_eq!((*one, *of_one), (*row, *of_row), "{class:?} {operator:?} {width}");
+            assert_ne!(*of_one, 0);
+            assert_eq!(
+                *one == before,
+                operator == Operator::NoOp,
+                "{class:?} {operator:?} {width}"
+            );
+        }
+        let product = Combine::of(Class::Signed, 8, Operator::Product).expect("a usual one");
+        assert!(single(&product).is_none(), "it takes the kernel");
     }
 
     #[test]

@@ -105,26 +105,6 @@ impl Combine {
     }
 }
 
-/// What one atomic instruction, or a short loop around one, does to an element without its kernel.
-#[derive(Debug, Clone, Copy)]
-pub struct Instruction(pub(super) Combine);
-
-impl Instruction {
-    /// The instruction that does the same. `None`: there is none.
-    pub fn of(combine: &Combine) -> Option<Self> {
-        let is_there = matches!(
-            (combine.class, combine.operator),
-            (_, Operator::Replace | Operator::NoOp)
-                | (
-                    Class::Signed | Class::Unsigned,
-                    Operator::Sum | Operator::And | Operator::Or | Operator::Xor
-                )
-                | (Class::Float, Operator::Sum)
-        );
-        (is_there && matches!(combine.width, 4 | 8)).then_some(Self(*combine))
-    }
-}
-
 /// The number of what only moves elements: below those of kernels.
 fn number_of_move(width: u32, operator: Operator) -> u32 {
     width << 8 | u32::from(operator as u8)
@@ -161,7 +141,9 @@ fn element(class: Class, width: u32) -> Option<Element> {
     })
 }
 
-unsafe fn nothing(_left: *const u8, _right: *const u8, _result: *mut u8, _count: usize) {}
+/// # Safety
+/// None: it does nothing.
+pub(super) unsafe fn nothing(_left: *const u8, _right: *const u8, _result: *mut u8, _count: usize) {}
 
 fn replace(width: u32) -> Option<Kernel> {
     macro_rules! widths {

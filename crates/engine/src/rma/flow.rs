@@ -219,47 +219,47 @@ impl Flow {
     #[inline]
     pub fn flush(&self, peer: impl FnOnce() -> Peer) -> Result<()> {
         self.flush_stores();
-        service::finish_calls(Completion::All, self.id(), || Some(peer()))
+        service::finish_calls(Completion::All, || self.id(), || Some(peer()))
     }
 
     /// As [`Self::flush`], of everything that was started. Blocks.
     #[inline]
     pub fn flush_all(&self) -> Result<()> {
         self.flush_stores();
-        service::finish_calls(Completion::All, self.id(), || None)
+        service::finish_calls(Completion::All, || self.id(), || None)
     }
 
     /// Wait until the buffers of what was started to one target may be used again, and the results are there. Blocks while some are to
     /// come from another node.
     #[inline]
     pub fn flush_local(&self, peer: impl FnOnce() -> Peer) -> Result<()> {
-        service::finish_calls(Completion::Local, self.id(), || Some(peer()))
+        service::finish_calls(Completion::Local, || self.id(), || Some(peer()))
     }
 
     /// As [`Self::flush_local`], of everything that was started.
     #[inline]
     pub fn flush_local_all(&self) -> Result<()> {
-        service::finish_calls(Completion::Local, self.id(), || None)
+        service::finish_calls(Completion::Local, || self.id(), || None)
     }
 
     /// Wait until what was started to one target, and changes its memory, has completed there: what overtakes messages comes after it then. Gets
     /// go on. Blocks while there is such to another node.
     #[inline]
     pub fn flush_changes(&self, peer: impl FnOnce() -> Peer) -> Result<()> {
-        service::finish_calls(Completion::Changes, self.id(), || Some(peer()))
+        service::finish_calls(Completion::Changes, || self.id(), || Some(peer()))
     }
 
     /// Wait until the long puts that were started to one target, and may be overtaken by messages, have completed: their sources may change.
     /// Blocks while there are some to another node.
     #[inline]
     pub fn flush_long_puts(&self, peer: impl FnOnce() -> Peer) -> Result<()> {
-        service::finish_calls(Completion::LongPuts, self.id(), || Some(peer()))
+        service::finish_calls(Completion::LongPuts, || self.id(), || Some(peer()))
     }
 
     /// As [`Self::flush_long_puts`], to all targets.
     #[inline]
     pub fn flush_all_long_puts(&self) -> Result<()> {
-        service::finish_calls(Completion::LongPuts, self.id(), || None)
+        service::finish_calls(Completion::LongPuts, || self.id(), || None)
     }
 
     #[inline]
@@ -286,7 +286,7 @@ impl Flow {
     pub fn publish(&self) -> Result<()> {
         self.stored.store(false, Ordering::Relaxed);
         fence(Ordering::Release);
-        service::finish_calls(Completion::All, self.id(), || None)
+        service::finish_calls(Completion::All, || self.id(), || None)
     }
 
     /// What tells it from others.

@@ -42,10 +42,8 @@ pub fn wake(peer: Peer) -> Result<()> {
         return Err(Error::Mismatch("no such process"));
     }
     doorbell::order(home.fence_needed);
-    let bell = home.segment.slot(peer.0).doorbell();
-    if bell.ring() {
+    if home.segment.slot(peer.0).doorbell().alert() {
         counters::WAKES.add_anywhere(1);
-        bell.wake();
     }
     Ok(())
 }

@@ -31,7 +31,7 @@ impl Scope {
     /// # Errors
     /// An operation has failed.
     pub fn finish(self) -> Result<()> {
-        service::finish_calls(Completion::Local, self.0, || None)
+        service::finish_calls(Completion::Local, || self.0, || None)
     }
 }
 

@@ -276,7 +276,7 @@ impl Target {
     pub(super) fn failed(&self, direction: Direction, stopped: Interrupted) -> bool {
         let mut inside = enter();
         let engine = inside.engine();
-        engine.copy_failed(self.peer.0, DataPath::SingleCopy, direction, stopped);
+        engine.copy_failed(self.peer.0, DataPath::SingleCopy, direction, stopped, None);
         let refused = engine.is_refused(self.peer.0, DataPath::SingleCopy, direction);
         if refused {
             self.refused[direction as usize].store(true, Ordering::Relaxed);

@@ -1,7 +1,6 @@
 //! What must be copied to fill a margin, by either algorithm: found out once for each array.
 
 use isthmus_armci::life::job;
-use isthmus_armci::nonblocking::together;
 use isthmus_armci::section::Section;
 use isthmus_armci::transfer::{copy_section, move_far};
 use isthmus_armci::vector::End;
@@ -9,7 +8,7 @@ use isthmus_armci::vector::End;
 use crate::array::Array;
 use crate::distribution::Block;
 use crate::error::Result;
-use crate::onesided::{Buffer, plan_periodic};
+use crate::onesided::{Buffer, at_once, plan_periodic};
 use crate::patch::{Patch, offset};
 
 /// The block of the calling process, and the box of its part, margin included, in indexes of the array.
@@ -94,8 +93,7 @@ pub(super) fn make(steps: &[Step], wait: impl Fn() -> Result<()>) -> Result<()> 
         if step.waits {
             wait()?;
         }
-        // Those from other nodes are all asked for before the first is waited for.
-        together(|| Ok(step.copies.iter().try_for_each(Copy::make)))??;
+        at_once(|| step.copies.iter().try_for_each(Copy::make))?;
     }
     Ok(())
 }

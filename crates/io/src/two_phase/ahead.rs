@@ -2,11 +2,12 @@
 //! the start is that of the end, too (decision 222).
 //!
 //! A rank makes its part so if it may not go through others (hints, locks), or if its bytes lie in a row in the file, or in pieces that each rank of a
-//! node accesses by itself anyway (decision 182). Other ranks of the same call may have to go through aggregators: they do so for the parts that are left.
+//! node accesses by itself anyway (decisions 182 and 227). Other ranks of the same call may have to go through aggregators: they do so for the parts that are left.
 
-use super::{Exchange, RankPart, is_on_one_node, long};
+use super::{Exchange, LONG_READ, RankPart, is_on_one_node};
 use crate::failure::Result;
 use crate::hints::Choice;
+use crate::independent::size;
 
 impl RankPart<'_> {
     /// Shall this access go through others, as far as this rank can say?
@@ -37,7 +38,8 @@ impl RankPart<'_> {
                 let (from, to) = (self.position, self.position + bytes);
                 let span = self.view.span(from, to);
                 let is_in_a_row = span.end - span.start == bytes;
-                if !is_in_a_row && (self.view.mean_piece(from, to) < long(writes) || !is_on_one_node(exchange)) {
+                let piece = || self.view.mean_piece(from, to);
+                if !(is_in_a_row || is_on_one_node(exchange) && self.is_long(piece(), span.end, writes)) {
                     return None;
                 }
                 Choice::Disable
@@ -48,5 +50,14 @@ impl RankPart<'_> {
             true => access.write(self.memory, self.position).map(|()| bytes),
             false => access.read(self.memory, self.position),
         })
+    }
+    /// Are pieces of so many bytes, of an access that ends there in the file, each rank's own to make? The file may grow under the hands of others: they
+    /// make what is left through aggregators.
+    fn is_long(&self, piece: u64, end: u64, writes: bool) -> bool {
+        if !writes {
+            return piece >= LONG_READ;
+        }
+        let own = self.file.layout().own_writes;
+        piece >= own.growing || (piece >= own.inside && size(self.file).is_ok_and(|size| size >= end))
     }
 }

@@ -16,6 +16,7 @@ use super::*;
 use crate::backend::Holder;
 use crate::fault::{Fault, Plan as Faults};
 use crate::posix::{Create, How, Posix};
+use crate::systems::{OTHER, OwnWrites, SYSTEMS};
 
 /// Ranks that are threads: each pair has a channel.
 struct Threads {
@@ -316,37 +317,171 @@ impl Exchange for Counted {
     }
 }
 
+/// How ranks make an access of 100 pieces each, in turn, to a file of `size` bytes; `None`: through aggregators.
+fn strategy(nodes: u32, ranks: usize, piece: u64, writes: Option<OwnWrites>, size: u64) -> Option<Choice> {
+    let members = group(ranks).into_iter().map(|member| Threads { nodes, ..member });
+    let members: Vec<_> = members.collect();
+    let step = ranks as u64 * piece;
+    let said: Vec<Said> = (0..ranks as u64)
+        .map(|rank| {
+            let mut said = [0; 14];
+            said[EACH_NODE] = u64::MAX;
+            said[FIRST] = rank * piece;
+            said[END] = rank * piece + 99 * step + piece;
+            (said[PIECE], said[BYTES]) = (piece, 100 * piece);
+            (said[BUFFER], said[UNIT]) = (1 << 20, 1);
+            // One has seen the end that the others have not.
+            said[SIZE] = if rank == 1 { size } else { 0 };
+            let own = writes.unwrap_or(OTHER.own_writes);
+            (said[INSIDE], said[GROWING]) = (own.inside, own.growing);
+            said
+        })
+        .collect();
+    match Strategy::of(&members[0], &said, writes.is_some()) {
+        Strategy::Own(gaps) => Some(gaps),
+        Strategy::Through(_) | Strategy::Made => None,
+    }
+}
+
 #[test]
 fn on_one_node_long_pieces_and_dense_reads_are_each_ranks_own() {
-    let strategy = |nodes, ranks, piece: u64, writes| {
-        let members = group(ranks).into_iter().map(|member| Threads { nodes, ..member });
+    let read = |nodes, ranks, piece| strategy(nodes, ranks, piece, None, 0);
+    assert_eq!(read(1, 4, LONG_READ), Some(Choice::Disable));
+    // Gaps as long as the pieces, or three times as long.
+    assert_eq!(read(1, 2, 64), Some(Choice::Enable));
+    assert_eq!(read(1, 4, 64), None);
+    assert_eq!(strategy(1, 2, 64, Some(OTHER.own_writes), 0), None);
+    // Ranks of several nodes do not share the pages.
+    assert_eq!(read(2, 4, 64 << 10), None);
+}
+
+#[test]
+fn pieces_are_each_ranks_own_to_write_from_the_length_on_that_the_table_has_for_the_file_system() {
+    for system in SYSTEMS.iter().chain([&OTHER]) {
+        let own = system.own_writes;
+        let write = |piece, size| strategy(1, 4, piece, Some(own), size);
+        for (long, grows) in [(own.inside, false), (own.growing, true)] {
+            let size = |piece| 400 * piece - u64::from(grows);
+            assert_eq!(write(long, size(long)), Some(Choice::Disable), "{}", system.name);
+            assert_eq!(write(long - 1, size(long - 1)), None, "{}", system.name);
+        }
+    }
+}
+
+#[test]
+fn a_file_that_grows_is_written_in_long_rows_where_pages_are_as_large_as_writes() {
+    const PIECE: usize = 16 << 10;
+    let own = SYSTEMS[0].own_writes;
+    assert!((own.inside..own.growing).contains(&(PIECE as u64)));
+    for may_begin in [false, true] {
+        let posix = file();
+        let meet = Barrier::new(3);
+        let (accesses, locks, starts) = (AtomicU64::new(0), AtomicU64::new(0), Mutex::default());
+        each_rank(3, |exchange| {
+            let exchange = Threads { nodes: 1, ..exchange };
+            let view = view(exchange.rank, 3, PIECE as i64, 0);
+            let file = Seen {
+                file: &posix,
+                is_early: false,
+                accesses: &accesses,
+                locks: &locks,
+                layout: Layout::of_blocks(4096, &SYSTEMS[0]),
+                starts: Some(&starts),
+            };
+            let hints = Hints::default();
+            // It grows, then it is written to again: two aggregators write, then each rank its four pieces.
+            for writes in [2, 2 + 3 * 4] {
+                let memory = AccessMemory::owned(vec![exchange.rank as u8 + 1; 4 * PIECE]);
+                let part = RankPart {
+                    file: &file,
+                    path: "file",
+                    view: &view,
+                    hints: &hints,
+                    memory: &memory,
+                    position: 0,
+                    locked: false,
+                    may_begin,
+                    refused: None,
+                };
+                assert_eq!(now(write(&exchange, part)), Ok(4 * PIECE as u64));
+                meet.wait();
+                assert_eq!(starts.lock().expect("no panic").len(), writes);
+                meet.wait();
+            }
+        });
+        let mut back = vec![0; 12 * PIECE];
+        assert_eq!(crate::backend::read(&posix, &mut back, 7), Ok(12 * PIECE));
+        assert!(
+            back.iter()
+                .enumerate()
+                .all(|(at, byte)| usize::from(*byte) == at / PIECE % 3 + 1)
+        );
+    }
+}
+
+#[test]
+fn a_long_access_that_makes_a_file_longer_has_more_aggregators_on_one_node() {
+    // How many ranks write, of six on so many nodes, in all so many bytes in pieces of 64, to a file that ends there.
+    let writers = |nodes, bytes: u64, size| {
+        let members = group(6).into_iter().map(|member| Threads { nodes, ..member });
         let members: Vec<_> = members.collect();
-        let step = ranks as u64 * piece;
-        let said: Vec<Said> = (0..ranks as u64)
+        let said: Vec<Said> = (0..6)
             .map(|rank| {
-                let mut said = [0; 12];
-                said[EACH_NODE] = u64::MAX;
-                said[FIRST] = rank * piece;
-                said[END] = rank * piece + 99 * step + piece;
-                (said[PIECE], said[BYTES]) = (piece, 100 * piece);
-                (said[BUFFER], said[UNIT]) = (1 << 20, 1);
+                let mut said = [0; 14];
+                (said[EACH_NODE], said[BUFFER], said[UNIT]) = (u64::MAX, 16 << 20, 1);
+                (said[FIRST], said[END]) = (64 * rank, bytes - 64 * (5 - rank));
+                (said[PIECE], said[BYTES], said[SIZE]) = (64, bytes / 6, size);
+                (said[INSIDE], said[GROWING]) = (4096, 4096);
                 said
             })
             .collect();
-        match Strategy::of(&members[0], &said, writes) {
-            Strategy::Own(gaps) => Some(gaps),
-            Strategy::Through(_) | Strategy::Made => None,
+        match Strategy::of(&members[0], &said, true) {
+            Strategy::Through(plan) => plan.aggregators.len(),
+            Strategy::Own(_) | Strategy::Made => 0,
         }
     };
-    assert_eq!(strategy(1, 4, LONG_READ, false), Some(Choice::Disable));
-    assert_eq!(strategy(1, 4, LONG_WRITE, true), Some(Choice::Disable));
-    assert_eq!(strategy(1, 4, LONG_WRITE - 1, true), None);
-    // Gaps as long as the pieces, or three times as long.
-    assert_eq!(strategy(1, 2, 64, false), Some(Choice::Enable));
-    assert_eq!(strategy(1, 4, 64, false), None);
-    assert_eq!(strategy(1, 2, 64, true), None);
-    // Ranks of several nodes do not share the pages.
-    assert_eq!(strategy(2, 4, LONG_WRITE, false), None);
+    let long = 6 * GROWING_PART;
+    assert_eq!(
+        [long, long - 192, long / 2, long / 6].map(|bytes| writers(1, bytes, 0)),
+        [6, 5, 3, 2]
+    );
+    // Within the file, and on two nodes, as many as usual.
+    assert_eq!([writers(1, long, long), writers(2, long, 0)], [2, 4]);
+}
+
+#[test]
+fn runs_are_what_pieces_cover() {
+    let mut state = 7_u64;
+    let mut below = |most: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 33) % most
+    };
+    for _ in 0..200 {
+        let mut covers = [false; 300];
+        let ranks = below(5);
+        let pieces: Vec<Series> = (0..ranks)
+            .map(|_| {
+                let mut series = Series::default();
+                let mut at = below(40);
+                while at < 250 {
+                    let length = 1 + below(9);
+                    series.pieces.push((at, length));
+                    covers[at as usize..][..length as usize].fill(true);
+                    at += length + below(30);
+                }
+                series
+            })
+            .collect();
+        let mut found = [false; 300];
+        let mut last = None;
+        for (start, length) in covered(&pieces) {
+            // They are in order, and no two of them are one.
+            assert!(last.is_none_or(|last| last < start), "{pieces:?}");
+            last = Some(start + length);
+            found[start as usize..][..length as usize].fill(true);
+        }
+        assert_eq!(found, covers, "{pieces:?}");
+    }
 }
 
 #[test]
@@ -624,4 +759,32 @@ fn stripes_of_a_file_are_the_parts_of_aggregators() {
             .enumerate()
             .all(|(at, byte)| u64::from(*byte) == (at as u64 / 100) % 5 + 1)
     );
+}
+
+/// Pieces of few ranks and of many, with gaps, neighbours and overlaps, are the same runs as by bytes.
+#[test]
+fn runs_of_few_and_of_many_ranks_are_those_of_their_bytes() {
+    for ranks in [1, MERGED_AT_MOST, MERGED_AT_MOST + 1, 40] {
+        let mut bytes = [false; 2000];
+        let pieces: Vec<Series> = (0..ranks)
+            .map(|rank| {
+                let of_rank =
+                    (0..10u64).map(|piece| (piece * 200 + (rank as u64 * 37) % 180, 1 + (rank as u64 + piece) % 12));
+                let pieces: Vec<(u64, u64)> = of_rank.collect();
+                for &(offset, length) in &pieces {
+                    bytes[offset as usize..(offset + length) as usize].fill(true);
+                }
+                Series { pieces, bytes: 0 }
+            })
+            .chain([Series::default()])
+            .collect();
+        let mut runs: Vec<(u64, u64)> = Vec::new();
+        for at in (0..bytes.len()).filter(|at| bytes[*at]) {
+            match runs.last_mut().filter(|run| run.0 + run.1 == at as u64) {
+                Some(run) => run.1 += 1,
+                None => runs.push((at as u64, 1)),
+            }
+        }
+        assert_eq!(covered(&pieces), runs, "{ranks} ranks");
+    }
 }

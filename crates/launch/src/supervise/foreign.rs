@@ -139,7 +139,7 @@ impl Supervisor<'_> {
             return Some(FOREIGN);
         }
         let commands = self.job.commands.iter().zip(programs);
-        let linked = commands.into_iter().find(|(_, program)| program.linked_to_mpi);
+        let linked = commands.into_iter().find(|(_, program)| program.linked.to_mpi);
         if let Some((command, _)) = linked.filter(|_| self.verdict.is_none()) {
             let program = command.program.display();
             say(&format!(

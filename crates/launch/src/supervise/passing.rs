@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::time::{Duration, Instant};
 
 use isthmus_os::poll::Interest;
+use isthmus_os::stdio;
 
 use super::{Awaited, Source, Supervisor};
 use crate::failure::{Result, say};
@@ -24,9 +25,19 @@ pub(super) struct Passing {
     full: [Option<PipeReader>; 2],
     /// Output could not be written.
     unwritten: bool,
+    /// The length of standard output before the job, if it is a file.
+    began_with: u64,
 }
 
 impl Passing {
+    /// Without pipes yet.
+    pub fn begin() -> Self {
+        Self {
+            began_with: stdio::output_length(),
+            ..Self::default()
+        }
+    }
+
     /// Pass these on, too.
     pub fn add(&mut self, pipes: Vec<Pipe>) {
         self.pipes.extend(pipes);
@@ -104,6 +115,7 @@ impl Supervisor<'_> {
             }
         }
         self.say_unwritten();
+        self.report_full_output();
         Ok(())
     }
 
@@ -121,6 +133,16 @@ impl Supervisor<'_> {
         if let Some(error) = sink::failure().filter(|_| !self.passing.unwritten) {
             self.passing.unwritten = true;
             say(&format!("the ranks' output cannot be written: {error}; it is lost"));
+            self.verdict.get_or_insert(1);
+        }
+    }
+
+    /// Ranks that write to standard output themselves may have ignored that it is full: that is said, too, and is a failure.
+    fn report_full_output(&mut self) {
+        let began_with = self.passing.began_with;
+        if self.uplink.is_none() && !self.passing.unwritten && stdio::output_is_full(began_with) {
+            self.passing.unwritten = true;
+            say("standard output has no room left: output of the ranks is lost");
             self.verdict.get_or_insert(1);
         }
     }

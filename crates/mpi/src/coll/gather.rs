@@ -2,12 +2,8 @@
 
 use std::ffi::c_void;
 
-use isthmus_collective::gather::{run, run_later, run_v, run_v_later};
-use isthmus_collective::{Direction, Link};
-
-use super::arguments;
-use super::form::{forms, run};
-use super::rooted::{keep, own, state};
+use super::form::forms;
+use super::rooted::{Direction, Side, any_blocks, equal_blocks};
 use crate::comm::Comm;
 use crate::counts::Counts;
 use crate::datatype::Datatype;
@@ -29,20 +25,10 @@ forms! {
         root: i32,
         comm: &'static Comm,
     ) {
-        let call = F::begin(comm, "Gather")?;
-        let root = arguments::root(root, comm)?;
-        let own = own(&call, ("sendbuf", "sendtype"), (sendbuf, sendcount, sendtype), root, comm)?;
-        let mut all = None;
-        if root.is_me(call.link().rank()) {
-            let one = arguments::blocks_in_a_row(&call, "recvbuf", recvbuf, recvcount, arguments::peers(&call), recvtype.resolve_for(recvcount, "recvtype")?)?;
-            arguments::distinct(sendbuf, recvbuf, one.count > 0 && own.is_some_and(|own| own.count > 0))?;
-            all = Some(one);
-        }
-        let block = move |rank: usize| all.map(|one| one.nth(rank));
-        call.compare(|terms| state(terms, Direction::ToRoot, call.link(), own, block, root))?;
-        keep(&call, own, all);
+        let own = Side::sent(sendbuf, sendcount, sendtype);
+        let all = Side::received(recvbuf, recvcount, recvtype);
         // SAFETY: the caller's promise.
-        run!(call, run, run_later, (own, block, root))
+        unsafe { equal_blocks::<F>("Gather", Direction::ToRoot, own, all, root, comm) }
     }
 }
 
@@ -62,22 +48,9 @@ forms! {
         root: i32,
         comm: &'static Comm,
     ) {
-        let call = F::begin(comm, "Gatherv")?;
-        // SAFETY: they are used for this call only.
-        let (recvcounts, displs) = unsafe { (call.keep_counts(recvcounts), call.keep_counts(displs)) };
-        let root = arguments::root(root, comm)?;
-        let own = own(&call, ("sendbuf", "sendtype"), (sendbuf, sendcount, sendtype), root, comm)?;
-        let mut all = None;
-        if root.is_me(call.link().rank()) {
-            let blocks = arguments::blocks(&call, "recvbuf", recvbuf, recvcounts, displs, recvtype, comm)?;
-            arguments::distinct(sendbuf, recvbuf, own.is_some_and(|own| own.count > 0))?;
-            all = Some(blocks);
-        }
-        let block = |rank: usize| all.as_ref().map(|blocks| blocks.at(rank));
-        call.compare(|terms| state(terms, Direction::ToRoot, call.link(), own, block, root))?;
-        keep(&call, own, all.as_ref().map(|blocks| blocks.at(0)));
-        let block = move |rank: usize| all.as_ref().map(|blocks| blocks.at(rank));
+        let own = Side::sent(sendbuf, sendcount, sendtype);
+        let all = Side::received(recvbuf, (recvcounts, displs), recvtype);
         // SAFETY: the caller's promise.
-        run!(call, run_v, run_v_later, (own, block, root))
+        unsafe { any_blocks::<F>("Gatherv", Direction::ToRoot, own, all, root, comm) }
     }
 }

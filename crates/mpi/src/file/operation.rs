@@ -1,7 +1,9 @@
 //! Accesses as operations: driven to their end at once, or by a request.
 
+use std::ops::Range;
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{SendError, channel};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
@@ -12,9 +14,11 @@ use isthmus_io::memory::AccessMemory;
 use isthmus_io::two_phase::{self, RankPart};
 use isthmus_io::worker;
 use isthmus_os::switches::Switch;
+use isthmus_os::thread;
 
 use super::datarep::Back;
 use super::seen::Seen;
+use super::stream::turn_of;
 use super::{File, locked, mode};
 use crate::completion::{Completing, Completion};
 use crate::error::{Error, Result};
@@ -181,7 +185,7 @@ impl FileAccess {
         }
         let file = Arc::clone(&self.file);
         if file.is_stream {
-            return Pending::ended(self.run_in_turn(), file).launch();
+            return self.launch_in_turn();
         }
         if self.memory.bytes() < OFFLOADED {
             let (ended, back) = self.run_alone();
@@ -203,6 +207,65 @@ impl FileAccess {
         }
         Pending::new(Stage::Elsewhere(slot), file).launch()
     }
+
+    /// A request, of a file that cannot seek: a thread of its own makes the access when its turn has come, since a pipe takes as long as its other side
+    /// likes. Where the turns are told on another node, or there are no more threads, the access is made here. May block then.
+    fn launch_in_turn(self) -> Result<Handle<Request>> {
+        let file = Arc::clone(&self.file);
+        let (from, to) = (self.position, self.position + self.memory.bytes());
+        let Some(turn) = turn_of(&self.seen.view, from..to).filter(|_| file.shared.is_here()) else {
+            return Pending::ended(self.run_in_turn(), file).launch();
+        };
+        let waiting = Waiting { access: self, turn };
+        Pending::new(Stage::Turn(Box::new(waiting)), file).launch()
+    }
+}
+
+/// An access that waits for its turn.
+struct Waiting {
+    access: FileAccess,
+    /// From how many bytes that are to have gone through before, to how many that then have.
+    turn: Range<i64>,
+}
+
+impl Waiting {
+    /// How it goes on when its turn has come, or never comes. The thread is made now: only one access has its turn at a time.
+    fn go_on(self, turn: Result<()>) -> Stage {
+        let Self {
+            access,
+            turn: Range { end, .. },
+        } = self;
+        if let Err(error) = turn {
+            return Stage::Over(Some(((Err(error), access.memory), access.back)));
+        }
+        let (give, come) = channel::<(FileAccess, Arc<Slot>)>();
+        // Not started, it takes nothing.
+        thread::start_quiet("isthmus-stream", move || {
+            if let Ok((access, slot)) = come.recv() {
+                let file = Arc::clone(&access.file);
+                *locked(&slot.ended) = Some(access.run_alone());
+                // All members are on this node: there is nothing that fails.
+                let _ = file.shared.pass(end, &file.comm);
+                // The last share in a file that is closed meanwhile is to be the program's.
+                drop(file);
+                // SYNC: file-access
+                slot.is_over.store(true, Ordering::Release);
+                if let Some(me) = process::me() {
+                    let _ = rma::wake(me);
+                }
+            }
+        });
+        let slot = Arc::new(Slot::default());
+        match give.send((access, Arc::clone(&slot))) {
+            Ok(()) => Stage::Elsewhere(slot),
+            Err(SendError((access, _))) => {
+                let file = Arc::clone(&access.file);
+                let ended = access.run_alone();
+                let _ = file.shared.pass(end, &file.comm);
+                Stage::Over(Some(ended))
+            }
+        }
+    }
 }
 
 /// Where the thread that makes an access says how it ended.
@@ -216,10 +279,19 @@ struct Slot {
 enum Stage {
     /// All members make it.
     Together(Pin<Box<dyn Future<Output = Ended> + Send>>, Option<Back>),
+    /// Its turn at a file that cannot seek has not come.
+    Turn(Box<Waiting>),
     /// Another thread makes it.
     Elsewhere(Arc<Slot>),
     /// It is over; how it ended, until what it read has been converted.
     Over(Option<(Ended, Back)>),
+}
+
+fn how_it_ended(ended: Option<&(Ended, Back)>) -> Look {
+    match ended {
+        Some(((Err(error), _), _)) if error.is_failure() => Look::PeerFailed,
+        _ => Look::Complete,
+    }
 }
 
 /// An access under way.
@@ -279,7 +351,20 @@ impl Pending {
 
 impl Operation for Pending {
     fn advance(&mut self, inside: &mut Entered) -> Look {
+        if let Stage::Turn(waiting) = &self.stage {
+            let Some(turn) = self.file.shared.has_come(waiting.turn.start, inside, &self.file.comm) else {
+                return Look::Pending;
+            };
+            if let Stage::Turn(waiting) = std::mem::replace(&mut self.stage, Stage::Over(None)) {
+                self.stage = waiting.go_on(turn);
+            }
+            if let Stage::Over(ended) = &self.stage {
+                inside.notice();
+                return how_it_ended(ended.as_ref());
+            }
+        }
         let ended = match &mut self.stage {
+            Stage::Turn(_) => return Look::Pending,
             Stage::Together(future, back) => match poll_inside(future.as_mut(), inside) {
                 Poll::Ready(ended) => Some((ended, back.take().unwrap_or(Back::Nothing))),
                 Poll::Pending => return Look::Pending,
@@ -294,9 +379,9 @@ impl Operation for Pending {
             }
             Stage::Over(_) => return Look::Complete,
         };
-        let died = matches!(&ended, Some(((Err(error), _), _)) if error.is_failure());
+        let look = how_it_ended(ended.as_ref());
         self.stage = Stage::Over(ended);
-        if died { Look::PeerFailed } else { Look::Complete }
+        look
     }
 
     fn outcome(&mut self) -> Result<Status> {

@@ -176,17 +176,10 @@ impl Shared {
     /// Wait until so many bytes have. Blocks; fails if a member has, which may be the one whose turn it is.
     pub fn wait_for(&self, bytes: i64, comm: &Comm) -> Result<()> {
         match &self.place {
-            Place::Here { words, .. } => {
-                let word = words.atomic(PASSED);
-                wait_until(|inside| {
-                    // SYNC: stream-turn
-                    if word.load(Ordering::Acquire) == bytes {
-                        return Some(Ok(()));
-                    }
-                    inside.waits_for(Cause::Value);
-                    first_failed(inside, comm).map(Err)
-                })?
-            }
+            Place::Here { .. } => wait_until(|inside| {
+                inside.waits_for(Cause::Value);
+                self.has_come(bytes, inside, comm)
+            })?,
             Place::Away(_) => {
                 while self.passed()? != bytes {
                     if let Some(failed) = first_failed(&mut enter(), comm) {
@@ -199,11 +192,28 @@ impl Shared {
         }
     }
 
+    /// Have so many bytes gone through, or has a member failed? `None`: not yet. Not for words on another node: does not block.
+    pub fn has_come(&self, bytes: i64, inside: &mut Entered, comm: &Comm) -> Option<Result<()>> {
+        let Place::Here { words, .. } = &self.place else {
+            return Some(Err(fail!(Intern, "the words of a file are on another node")));
+        };
+        // SYNC: stream-turn
+        if words.atomic(PASSED).load(Ordering::Acquire) == bytes {
+            return Some(Ok(()));
+        }
+        first_failed(inside, comm).map(Err)
+    }
+
+    /// Are the words in this node's memory?
+    pub fn is_here(&self) -> bool {
+        matches!(self.place, Place::Here { .. })
+    }
+
     /// So many bytes have gone through: the next of these members has its turn.
     pub fn pass(&self, bytes: i64, comm: &Comm) -> Result<()> {
         // SYNC: stream-turn
         self.store_at(PASSED, bytes)?;
-        if matches!(self.place, Place::Here { .. }) {
+        if self.is_here() {
             for peer in (0..comm.size()).filter_map(|rank| comm.peer(rank)) {
                 rma::wake(peer)?;
             }

@@ -12,6 +12,15 @@ use crate::error::Result;
 use crate::fail;
 use crate::status::Status;
 
+/// Which bytes have to have gone through before an access of these positions, and after it; `None`: it has none, and takes no turn.
+pub(super) fn turn_of(view: &View, positions: Range<u64>) -> Option<Range<i64>> {
+    if positions.is_empty() || view.is_empty() {
+        return None;
+    }
+    let span = view.span(positions.start, positions.end);
+    Some(span.start as i64..span.end as i64)
+}
+
 impl File {
     /// Refuse an offset of a file that cannot seek.
     pub(super) fn check_seekable(&self) -> Result<()> {
@@ -27,13 +36,12 @@ impl File {
 
     /// Do this when all bytes before these positions of a view have gone through. Blocks until then; fails if a member has failed.
     pub(super) fn in_turn<T>(&self, view: &View, positions: Range<u64>, act: impl FnOnce() -> T) -> Result<T> {
-        if positions.is_empty() || view.is_empty() {
+        let Some(turn) = turn_of(view, positions) else {
             return Ok(act());
-        }
-        let range = view.span(positions.start, positions.end);
-        self.shared.wait_for(range.start as i64, &self.comm)?;
+        };
+        self.shared.wait_for(turn.start, &self.comm)?;
         let done = act();
-        self.shared.pass(range.end as i64, &self.comm)?;
+        self.shared.pass(turn.end, &self.comm)?;
         Ok(done)
     }
 

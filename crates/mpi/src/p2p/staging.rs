@@ -287,11 +287,9 @@ impl<'a> Outgoing<'a> {
     #[inline(never)]
     pub(super) unsafe fn begin_packing(&self, inside: &mut Entered, datatype: &Datatype) -> Result<Started> {
         let (buf, shared) = (self.buf.cast_mut(), datatype.share_object());
-        let lasting = Arc::new(Elements::new(buf, self.count, shared, self.on_device));
+        let lasting = Elements::new(buf, self.count, shared, self.on_device);
         // SAFETY: the transfer keeps the elements, and the caller the buffer, until the operation is complete.
-        let op = unsafe { self.post_elements(inside, &*lasting) }?;
-        let kept = Kept::Elements(lasting);
-        Ok(Started { op, kept })
+        Started::keeping(lasting, |elements| unsafe { self.post_elements(inside, elements) })
     }
 
     /// Start to send these bytes of the message.
@@ -306,12 +304,9 @@ impl<'a> Outgoing<'a> {
             // SAFETY: the caller's promise.
             return unsafe { part.begin(inside) };
         };
-        let buf = self.buf.cast_mut();
-        let lasting = Arc::new(Elements::part(buf, self.count, datatype, &bytes, self.on_device));
+        let lasting = Elements::part(self.buf.cast_mut(), self.count, datatype, &bytes, self.on_device);
         // SAFETY: the started keeps the elements, and the caller the buffer, until the operation is complete.
-        let op = unsafe { part.post_elements(inside, &*lasting) }?;
-        let kept = Kept::Elements(lasting);
-        Ok(Started { op, kept })
+        Started::keeping(lasting, |elements| unsafe { part.post_elements(inside, elements) })
     }
 
     /// `None`: the buffer may be reused already.
@@ -343,6 +338,14 @@ impl<'a> Outgoing<'a> {
 }
 
 impl Started {
+    /// What `post` starts on elements, which are kept until it is over.
+    fn keeping(lasting: Lasting, post: impl FnOnce(&Lasting) -> Result<Option<OpId>>) -> Result<Self> {
+        let lasting = Arc::new(lasting);
+        let op = post(&lasting)?;
+        let kept = Kept::Elements(lasting);
+        Ok(Self { op, kept })
+    }
+
     /// The work of a request that sends.
     pub(super) fn into_send(self) -> Work {
         match (self.op, self.kept) {
@@ -386,12 +389,9 @@ impl<'a> Incoming<'a> {
     /// The buffer must be writable where the layout says until the transfer is over.
     #[inline(never)]
     pub(super) unsafe fn begin_unpacking(&self, inside: &mut Entered, datatype: &Datatype) -> Result<Started> {
-        let shared = datatype.share_object();
-        let lasting = Arc::new(Elements::new(self.buf, self.count, shared, self.on_device));
+        let lasting = Elements::new(self.buf, self.count, datatype.share_object(), self.on_device);
         // SAFETY: the transfer keeps the elements, and the caller the buffer, until the operation is complete.
-        let op = unsafe { self.post_elements(inside, &*lasting) }?;
-        let kept = Kept::Elements(lasting);
-        Ok(Started { op, kept })
+        Started::keeping(lasting, |elements| unsafe { self.post_elements(inside, elements) })
     }
 
     /// Start to receive what belongs to these bytes of the whole.
@@ -406,11 +406,9 @@ impl<'a> Incoming<'a> {
             // SAFETY: the caller's promise.
             return unsafe { part.begin(inside) };
         };
-        let lasting = Arc::new(Elements::part(self.buf, self.count, datatype, &bytes, self.on_device));
+        let lasting = Elements::part(self.buf, self.count, datatype, &bytes, self.on_device);
         // SAFETY: the started keeps the elements, and the caller the buffer, until the operation is complete.
-        let op = unsafe { part.post_elements(inside, &*lasting) }?;
-        let kept = Kept::Elements(lasting);
-        Ok(Started { op, kept })
+        Started::keeping(lasting, |elements| unsafe { part.post_elements(inside, elements) })
     }
 
     /// `None`: there is nothing to wait for.

@@ -12,7 +12,7 @@ use super::access::{
 use super::operation::{check_predefined_op, combine, is_row, of_row, with_elements};
 use super::record::WindowAccess;
 use crate::constants::PROC_NULL;
-use crate::datatype::{Datatype, Family};
+use crate::datatype::{Datatype, Family, is_host};
 use crate::device::Use;
 use crate::error::{Error, Result};
 use crate::fail;
@@ -39,49 +39,38 @@ fn check_signature(origin: Origin<'_>, target: TargetElements<'_>) -> Result<()>
     ))
 }
 
-/// Elements of one predefined type that lie in a row at the origin and in a window; one element in mapped memory by one atomic instruction.
-/// False: nothing was done, and what is wrong is found out elsewhere.
+/// The most frequent case: elements of one predefined type in a row, in the target's mapped memory, which may be accessed now. False: nothing was
+/// done: it is another case, or what is wrong with the arguments is found out elsewhere.
 ///
 /// # Safety
 /// `operand` must be readable, unless it is a no-op, and `result` writable, or null, for so many elements.
-#[inline(always)]
-unsafe fn row(
-    operand: *const c_void,
-    result: *mut c_void,
-    elements: TargetElements<'_>,
-    op: &Op,
-    win: &Win,
-) -> Result<bool> {
+#[inline(always)] // Half of what a short one costs is calls.
+unsafe fn row(operand: *const c_void, result: *mut c_void, elements: TargetElements<'_>, op: &Op, win: &Win) -> bool {
     let Some(of_row) = of_row(op, elements.datatype).filter(|_| elements.count > 0) else {
-        return Ok(false);
+        return false;
     };
     let Some((memory, at)) = win.plain_target(elements.rank, elements.disp) else {
-        return Ok(false);
+        return false;
     };
-    let (target, operand, result) = (&memory.target, operand.cast(), result.cast());
-    if elements.count == 1
-        && let Some(instruction) = &of_row.instruction
-        // SAFETY: the caller's promise.
-        && unsafe { win.flow.by_instruction(target, at, operand, result, instruction) }
-    {
-        return Ok(true);
-    }
-    let count = elements.count as usize;
+    let (operand, result, count) = (operand.cast(), result.cast(), elements.count as usize);
     // SAFETY: the caller's promise; the target's elements are checked against the window.
-    match unsafe {
+    unsafe {
         win.flow
-            .combine_row(target, at, operand, result, count, &of_row.combine)
-    } {
-        Ok(_) => Ok(true),
-        Err(error) => Err(win.about(error.into(), elements.rank as usize, elements.disp)),
+            .combine_mapped(&memory.target, at, operand, result, count, of_row)
     }
+}
+
+/// Does it only fetch?
+#[inline]
+fn is_no_op(op: &Op) -> bool {
+    op.which() == Some(Predefined::NoOp)
 }
 
 /// What an operation does to the target.
 fn access_of(op: &Op) -> WindowAccess {
-    match op.which() {
-        Some(Predefined::NoOp) => WindowAccess::Fetch,
-        _ => WindowAccess::Accumulate,
+    match is_no_op(op) {
+        true => WindowAccess::Fetch,
+        false => WindowAccess::Accumulate,
     }
 }
 
@@ -202,18 +191,25 @@ fn run_mirrored(
 /// The origin must be readable where the elements lie.
 #[inline(always)]
 pub unsafe fn accumulate(origin: Origin<'_>, target: TargetElements<'_>, op: &Op, win: &Win) -> Result<()> {
+    if origin.count == target.count
+        && std::ptr::eq(origin.datatype, target.datatype)
+        && is_host(origin.addr)
+        // SAFETY: the caller's promise.
+        && unsafe { row(origin.addr, null_mut(), target, op, win) }
+    {
+        return Ok(());
+    }
+    accumulate_any(origin, target, op, win)
+}
+
+/// As [`accumulate`], in any case.
+#[inline(never)]
+fn accumulate_any(origin: Origin<'_>, target: TargetElements<'_>, op: &Op, win: &Win) -> Result<()> {
     check_predefined_op(op)?;
     if origin.check("origin_addr")?.is_device() {
         return mirrored(win, target.rank, [(origin, Use::Reads)], |[origin]| {
             run(Some(origin), None, target, op, win)
         });
-    }
-    if origin.count == target.count
-        && std::ptr::eq(origin.datatype, target.datatype)
-        // SAFETY: the caller's promise.
-        && unsafe { row(origin.addr, null_mut(), target, op, win) }?
-    {
-        return Ok(());
     }
     run(Some(origin), None, target, op, win)
 }
@@ -222,7 +218,36 @@ pub unsafe fn accumulate(origin: Origin<'_>, target: TargetElements<'_>, op: &Op
 ///
 /// # Safety
 /// `origin_addr` must be readable, and `result` writable, where the elements lie.
+#[inline(always)]
 pub unsafe fn get_accumulate(
+    origin_addr: *const c_void,
+    origin_count: i64,
+    origin_datatype: Handle<Datatype>,
+    result: Origin<'_>,
+    target: TargetElements<'_>,
+    op: &Op,
+    win: &Win,
+) -> Result<()> {
+    let is_alike = || target.datatype.is(origin_datatype) && origin_count == target.count && is_host(origin_addr);
+    if result.count == target.count
+        && std::ptr::eq(result.datatype, target.datatype)
+        && is_host(result.addr)
+        && (is_alike() || is_no_op(op))
+        // SAFETY: the caller's promise.
+        && unsafe { row(origin_addr, result.addr.cast_mut(), target, op, win) }
+    {
+        return Ok(());
+    }
+    // SAFETY: the caller's promise.
+    unsafe { get_accumulate_any(origin_addr, origin_count, origin_datatype, result, target, op, win) }
+}
+
+/// As [`get_accumulate`], in any case.
+///
+/// # Safety
+/// As for [`get_accumulate`].
+#[inline(never)]
+unsafe fn get_accumulate_any(
     origin_addr: *const c_void,
     origin_count: i64,
     origin_datatype: Handle<Datatype>,
@@ -234,9 +259,9 @@ pub unsafe fn get_accumulate(
     check_predefined_op(op)?;
     result.datatype.check_apart("result_addr", result.count)?;
     let mut on_device = result.check("result_addr")?.is_device();
-    let origin = match op.which() {
-        Some(Predefined::NoOp) => None,
-        _ => {
+    let origin = match is_no_op(op) {
+        true => None,
+        false => {
             let datatype = origin_datatype.resolve_with(origin_count, target.rank, "origin_datatype")?;
             if origin_count < 0 {
                 return Err(fail!(Count, "origin_count={origin_count} is negative"));
@@ -257,14 +282,6 @@ pub unsafe fn get_accumulate(
     }
     if on_device {
         return run_mirrored(origin, result, target, op, win);
-    }
-    let is_alike = |side: Origin<'_>| side.count == target.count && std::ptr::eq(side.datatype, target.datatype);
-    if is_alike(result)
-        && origin.is_none_or(is_alike)
-        // SAFETY: the caller's promise.
-        && unsafe { row(origin_addr, result.addr.cast_mut(), target, op, win) }?
-    {
-        return Ok(());
     }
     run(origin, Some(result), target, op, win)
 }
@@ -290,6 +307,32 @@ pub unsafe fn fetch_and_op(
     op: &Op,
     win: &Win,
 ) -> Result<()> {
+    let target = TargetElements {
+        rank: target_rank,
+        disp: target_disp,
+        count: 1,
+        datatype,
+    };
+    if is_host(result_addr)
+        && (is_host(origin_addr) || is_no_op(op))
+        // SAFETY: the caller's promise.
+        && unsafe { row(origin_addr, result_addr, target, op, win) }
+    {
+        return Ok(());
+    }
+    fetch_and_op_any(origin_addr, result_addr, target, op, win)
+}
+
+/// As [`fetch_and_op`], in any case.
+#[inline(never)]
+fn fetch_and_op_any(
+    origin_addr: *const c_void,
+    result_addr: *mut c_void,
+    target: TargetElements<'_>,
+    op: &Op,
+    win: &Win,
+) -> Result<()> {
+    let datatype = target.datatype;
     check_predefined(datatype)?;
     check_predefined_op(op)?;
     let element = |addr| Origin {
@@ -299,25 +342,12 @@ pub unsafe fn fetch_and_op(
     };
     let result = element(result_addr.cast_const());
     let mut on_device = result.check("result_addr")?.is_device();
-    let origin = match op.which() {
-        Some(Predefined::NoOp) => None,
-        _ => Some(element(origin_addr)),
-    };
+    let origin = (!is_no_op(op)).then(|| element(origin_addr));
     if let Some(origin) = origin {
         on_device |= origin.check("origin_addr")?.is_device();
     }
-    let target = TargetElements {
-        rank: target_rank,
-        disp: target_disp,
-        count: 1,
-        datatype,
-    };
     if on_device {
         return run_mirrored(origin, result, target, op, win);
-    }
-    // SAFETY: the caller's promise.
-    if unsafe { row(origin_addr, result_addr, target, op, win) }? {
-        return Ok(());
     }
     run(origin, Some(result), target, op, win)
 }

@@ -1,9 +1,10 @@
 //! What accumulates do to the elements of a datatype (MPI-5.0 §12.3.4): a predefined operation, on elements of one predefined type.
 
-use std::sync::OnceLock;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use isthmus_engine::layout::{Layout, Level, Span};
-use isthmus_engine::rma::{Class, Combine, Instruction, Operator};
+use isthmus_engine::rma::{Class, Combine, Operator, RowCombine};
 
 use crate::datatype::{Datatype, Element, Family, NAMED, Named};
 use crate::error::{Error, Result};
@@ -105,24 +106,16 @@ pub(super) fn is_row(datatype: &Datatype) -> bool {
     datatype.named().is_some_and(|named| named.elements.len() == 1)
 }
 
-/// What an operation does to elements of a predefined type that is no pair.
-#[derive(Debug)]
-pub(super) struct OfRow {
-    pub combine: Combine,
-    /// The function for a single element.
-    pub instruction: Option<Instruction>,
-}
-
 /// What `op` does to elements of `datatype`, as [`combine`] finds out once for each; `None`: the datatype is derived, or of pairs, or `op` is
 /// not predefined, or not defined for it.
-#[inline]
-pub(super) fn of_row(op: &Op, datatype: &Datatype) -> Option<&'static OfRow> {
-    /// By operation and datatype.
-    static FOUND: [[OnceLock<Box<OfRow>>; DATATYPES]; OPERATIONS] =
-        [const { [const { OnceLock::new() }; DATATYPES] }; OPERATIONS];
+#[inline(always)] // Half of what a short one costs is calls.
+pub(super) fn of_row(op: &Op, datatype: &Datatype) -> Option<&'static RowCombine> {
     const DATATYPES: usize = 256;
     const OPERATIONS: usize = 32;
     const FIRST: usize = Predefined::Sum as usize;
+    /// By operation and datatype, once it is known; from a box that is never freed.
+    static FOUND: [[AtomicPtr<RowCombine>; DATATYPES]; OPERATIONS] =
+        [const { [const { AtomicPtr::new(null_mut()) }; DATATYPES] }; OPERATIONS];
     const {
         let mut at = 0;
         while at < Predefined::ALL.len() {
@@ -133,22 +126,25 @@ pub(super) fn of_row(op: &Op, datatype: &Datatype) -> Option<&'static OfRow> {
     }
     let (named, which) = (datatype.named()?, op.which()?);
     let found = FOUND[which as usize - FIRST].get((named.raw - Datatype::NULL) as usize)?;
-    match found.get() {
-        Some(of_row) => Some(of_row),
-        None => find_of_row(op, datatype).map(|of_row| &**found.get_or_init(|| Box::new(of_row))),
+    // SYNC: row-combine
+    // SAFETY: null, or from a box that is never freed.
+    match unsafe { found.load(Ordering::Acquire).as_ref() } {
+        None => find_of_row(op, datatype, found),
+        known => known,
     }
 }
 
 #[cold]
-fn find_of_row(op: &Op, datatype: &Datatype) -> Option<OfRow> {
+#[inline(never)]
+fn find_of_row(op: &Op, datatype: &Datatype, found: &AtomicPtr<RowCombine>) -> Option<&'static RowCombine> {
     if !is_row(datatype) {
         return None;
     }
-    let combine = combine(op, datatype).ok()?;
-    Some(OfRow {
-        combine,
-        instruction: Instruction::of(&combine),
-    })
+    let row = Box::leak(Box::new(RowCombine::of(combine(op, datatype).ok()?)));
+    // Another thread's is the same.
+    // SYNC: row-combine
+    found.store(row, Ordering::Release);
+    Some(row)
 }
 
 /// What `op` does to the elements of `datatype`.

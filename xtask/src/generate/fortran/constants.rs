@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 
-use super::super::standard::{Constant, Library, OpenMpi, Standard};
+use super::super::standard::{Constant, HANDLES, Library, OpenMpi, Standard};
 
 /// What a constant is in Fortran.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub enum Type {
     Integer,
     /// `INTEGER(KIND=MPI_OFFSET_KIND)`
     Offset,
-    /// A handle of this type.
+    /// A handle of this type, whose name has no `MPI_` here.
     Handle(&'static str),
 }
 
@@ -20,20 +20,6 @@ pub struct Value<'a> {
     pub of: Type,
     pub value: i64,
 }
-
-const HANDLES: [&str; 11] = [
-    "MPI_Comm",
-    "MPI_Datatype",
-    "MPI_Errhandler",
-    "MPI_File",
-    "MPI_Group",
-    "MPI_Info",
-    "MPI_Message",
-    "MPI_Op",
-    "MPI_Request",
-    "MPI_Session",
-    "MPI_Win",
-];
 
 impl Value<'_> {
     /// What a program compiled for the standard ABI is given: the number, or an expression of the kinds that REAL and DOUBLE PRECISION have in this
@@ -88,7 +74,7 @@ pub fn values(standard: &Standard, library: Library) -> Result<Vec<Value<'_>>> {
             _ if NOT.contains(&constant.kind.as_str()) => continue,
             "int" => Type::Integer,
             "MPI_Offset" => Type::Offset,
-            other => match HANDLES.iter().find(|one| **one == other) {
+            other => match HANDLES.iter().find(|one| other.strip_prefix("MPI_") == Some(**one)) {
                 Some(handle) => Type::Handle(handle),
                 None => continue,
             },

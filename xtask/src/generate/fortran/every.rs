@@ -5,7 +5,7 @@ use std::fmt::Write;
 use anyhow::Result;
 
 use super::super::c;
-use super::super::standard::{Direction, Parameter, Procedure, Standard};
+use super::super::standard::{Direction, HANDLES, Parameter, Procedure, Standard};
 use super::parameter::handle;
 use super::{GENERATED, current, in_f08};
 
@@ -41,19 +41,7 @@ pub fn program(standard: &Standard, form: Form) -> Result<String> {
         Form::Module => "  use mpi\n  implicit none\n",
         Form::F08 => "  use, intrinsic :: iso_c_binding\n  use mpi_f08\n  implicit none\n",
     });
-    for name in [
-        "Comm",
-        "Datatype",
-        "Errhandler",
-        "File",
-        "Group",
-        "Info",
-        "Message",
-        "Op",
-        "Request",
-        "Session",
-        "Win",
-    ] {
+    for name in HANDLES {
         let (declared, dimension) = (
             if form == Form::F08 {
                 format!("type(MPI_{name})")
@@ -106,19 +94,7 @@ pub fn program(standard: &Standard, form: Form) -> Result<String> {
         text,
         "  print '(a,i0)', 'calls: {calls}, refused: ', classes\n  call MPI_Finalize(ierr)\ncontains\n  subroutine reset()"
     )?;
-    for name in [
-        "Comm",
-        "Datatype",
-        "Errhandler",
-        "File",
-        "Group",
-        "Info",
-        "Message",
-        "Op",
-        "Request",
-        "Session",
-        "Win",
-    ] {
+    for name in HANDLES {
         let (small, null) = (name.to_lowercase(), name.to_uppercase());
         writeln!(
             text,

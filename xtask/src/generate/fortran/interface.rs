@@ -5,7 +5,7 @@ use std::fmt::Write;
 use anyhow::Result;
 
 use super::super::c;
-use super::super::standard::{Direction, Length, Library, Parameter, Procedure, Standard};
+use super::super::standard::{Direction, HANDLES, Length, Library, Parameter, Procedure, Standard};
 use super::constants::{self, Type};
 use super::parameter::handle;
 use super::{GENERATED, base, current, goes_on, has_choice, has_request, in_f08};
@@ -46,21 +46,7 @@ pub fn types(standard: &Standard) -> Result<String> {
             constant.name, constant.value
         )?;
     }
-    let handles: Vec<&str> = [
-        "Comm",
-        "Datatype",
-        "Errhandler",
-        "File",
-        "Group",
-        "Info",
-        "Message",
-        "Op",
-        "Request",
-        "Session",
-        "Win",
-    ]
-    .into();
-    for name in &handles {
+    for name in HANDLES {
         writeln!(
             text,
             "\n  type, bind(C), public :: MPI_{name}\n    integer :: MPI_VAL\n  end type"
@@ -68,7 +54,7 @@ pub fn types(standard: &Standard) -> Result<String> {
     }
     for (operator, function) in [("==", "eq"), ("/=", "neq")] {
         writeln!(text, "\n  interface operator({operator})")?;
-        for name in &handles {
+        for name in HANDLES {
             writeln!(
                 text,
                 "    pure logical function MPIR_{name}_{function}(a, b)\n      import :: MPI_{name}\n      \
@@ -130,7 +116,7 @@ pub fn mpi_f08(standard: &Standard) -> Result<String> {
             let value = constant.expression();
             writeln!(
                 text,
-                "  type({handle}), parameter :: {} = {handle}({value})",
+                "  type(MPI_{handle}), parameter :: {} = MPI_{handle}({value})",
                 constant.name
             )?;
         }

@@ -93,7 +93,8 @@ impl Entered {
                 true
             }
             Err(stopped) => {
-                engine.copy_failed(peer.0, access.path, Direction::Pull, stopped);
+                let at = access.address(stopped.done);
+                engine.copy_failed(peer.0, access.path, Direction::Pull, stopped, at);
                 false
             }
         }

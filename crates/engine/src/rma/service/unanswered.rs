@@ -466,7 +466,7 @@ impl Completion {
 #[inline]
 pub(in crate::rma) fn finish_calls(
     completion: Completion,
-    flow: FlowId,
+    flow: impl FnOnce() -> FlowId,
     peer: impl FnOnce() -> Option<Peer>,
 ) -> Result<()> {
     let has_such = match completion {
@@ -475,7 +475,7 @@ pub(in crate::rma) fn finish_calls(
     };
     match has_such {
         false => Ok(()),
-        true => finish_those(completion, flow, peer()),
+        true => finish_those(completion, flow(), peer()),
     }
 }
 

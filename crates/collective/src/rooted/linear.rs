@@ -5,10 +5,10 @@
 //! up to log2 p times and waits for ranks that may not be running.
 //! Preconditions: none. Any number of ranks, any sizes.
 
-use super::{Direction, Root};
 use crate::error::Result;
 use crate::link::Link;
 use crate::link::elements::{self, Elements};
+use crate::root::{Direction, Root};
 
 /// `own` is the calling rank's block there, `block` says where each rank's block lies at the root.
 ///
@@ -33,11 +33,7 @@ pub unsafe fn run<'a>(
             others.filter_map(|rank| Some((rank, block(rank)?))),
             [],
         )?;
-        match (direction, own, block(root)) {
-            (Direction::ToRoot, Some(own), Some(block)) => elements::copy(link, own, block),
-            (Direction::FromRoot, Some(own), Some(block)) => elements::copy(link, block, own),
-            _ => Ok(()),
-        }
+        super::copy_own(link, direction, own, block(root))
     }
 }
 
