@@ -145,6 +145,7 @@ limits! {
     // One-sided operations on ordinary memory of a target on this node.
     BOXES: usize = 8, "times", "-", "0070", "Mailboxes of a process.";
     BOX_BYTES: usize = 16 << 10, "bytes", "-", "0070", "Bytes of data that an operation in a mailbox and its answer may have.";
+    BOX_HELD: usize = 2 << 10, "bytes", "Zen 5", "0070", "A put of so many bytes at most may wait in a mailbox for others to the same region, until something completes them.";
     BOX_TRIES: u16 = 3, "times", "-", "0070", "So many times in a row an operation may be posted to a target that is not inside the library before that is done more seldom,";
     BOX_SELDOM: u16 = 16, "times", "-", "0070", "one of so many times.";
     BOX_MISSES: u8 = 8, "times", "-", "0070", "Operations that are not posted after many that nobody took: two to the power of this at most.";

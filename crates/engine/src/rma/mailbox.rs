@@ -13,6 +13,7 @@
 //! # Safety
 //! A request comes from a peer: region, offset, lengths and the kernel's number are checked before anything is touched.
 
+mod held;
 mod pieces;
 
 use std::ptr::NonNull;
@@ -39,6 +40,7 @@ use crate::limits::{
 use crate::memory::heap::{self, REGISTRY};
 use crate::{Error, Result, counters};
 
+pub(super) use held::{finish_held, hold_put};
 pub(super) use pieces::{Outcome, Sides, ask_in_pieces, begin};
 
 /// Lies in shared memory, followed by the room for each box's data.
@@ -195,6 +197,10 @@ impl Mailboxes {
         let Some((operands, results)) = self.data(index, &request, given, results) else {
             return false;
         };
+        if wanted.what == What::Batch as u32 {
+            // SAFETY: the operands are so long, and the box is ours.
+            return unsafe { held::put_all(request.region, operands, given) };
+        }
         if request.is_in_rows() {
             // Nothing else is asked of rows; results would lie on operands.
             if wanted.what != What::Put as u32 {
@@ -293,9 +299,9 @@ impl Request {
     #[inline]
     fn wanted(&self) -> Option<usize> {
         match What::of(u32::from(self.what))? {
-            What::Put | What::Accumulate => Some(0),
+            What::Put | What::Accumulate | What::Batch => Some(0),
             What::Get | What::GetAccumulate | What::CompareSwap => Some(self.length as usize),
-            What::Active | What::Expose | What::Batch => None,
+            What::Active | What::Expose => None,
         }
     }
 }
@@ -614,6 +620,15 @@ impl Mailboxes {
         }
         self.reclaim(home);
         None
+    }
+
+    /// As [`Self::claim`], one that may be kept for long: others always find boxes that are not.
+    #[inline]
+    fn claim_to_hold(&self, home: &ProcessContext) -> Option<(usize, Turn)> {
+        const MOST: usize = BOXES / 2;
+        let indices = (0..MOST).map(|step| (home.me as usize + step) % MOST);
+        let mut free = indices.filter(|index| self.boxes[*index].is_free());
+        free.find_map(|index| Some((index, self.boxes[index].claim(home.me)?)))
     }
 
     /// All boxes are somebody's: free those of the dead.

@@ -165,7 +165,7 @@ unsafe fn copy(
             }
             // Nobody may look before the target's MPI_Win_wait.
             Direction::Put(_) if win.epochs.mode() == Mode::Start => return leave(buffer, target, at, length, win),
-            Direction::Put(_) => win.flow.put_bytes(target, at, buffer, length)?,
+            Direction::Put(_) => win.flow.held_put(target, at, buffer, length)?,
             Direction::Get(_) => win.flow.get_bytes(target, at, buffer.cast_mut(), length)?,
         };
     }

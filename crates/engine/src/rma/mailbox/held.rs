@@ -1,0 +1,304 @@
+//! Short puts that wait in one box until something completes them: then the target is asked once for all of them (docs/decisions/0070).
+//!
+//! A put that is *held* is copied into a box that its origin has claimed, after others to the same region. The box is posted when it is full, or when
+//! a flow is flushed. If the target is away by then, the origin takes the box back, and makes a single copy for each.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use isthmus_shm::backoff::LOOKS_AT_ANSWER;
+use isthmus_shm::mailbox::Turn;
+
+use super::{Asked, BESIDE, End, Mailboxes, PeerRequest, Request, execute};
+use crate::limits::{BOX_BYTES, BOX_HELD, BOXES_AT_A_TIME};
+use crate::rma::execute::What;
+use crate::rma::flow::{copy_short, put_alone};
+use crate::rma::target::Target;
+use crate::rma::{ProcessContext, home};
+use crate::{Result, counters};
+
+/// Before the bytes of each put, which end at a multiple of eight.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+struct Entry {
+    at: u64,
+    length: u64,
+}
+
+const ENTRY: usize = size_of::<Entry>();
+
+/// Puts to one region, or none now.
+#[derive(Debug)]
+struct Held {
+    /// Of its own: the one that the puts were made with may be gone before they are.
+    target: Target,
+    boxes: &'static Mailboxes,
+    /// The box, and the bytes in it.
+    turn: Option<(usize, Turn)>,
+    used: usize,
+    count: usize,
+}
+
+static HELD: Mutex<Vec<Held>> = Mutex::new(Vec::new());
+/// Are there some?
+static ANY: AtomicBool = AtomicBool::new(false);
+
+fn all() -> MutexGuard<'static, Vec<Held>> {
+    HELD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Hold a put of `length` bytes at `at` until [`finish_held`]. False: nothing was done.
+///
+/// # Errors
+/// A put that was held before has failed.
+///
+/// # Safety
+/// `from` must be readable for as many bytes.
+pub(in crate::rma) unsafe fn hold_put(target: &Target, at: u64, from: *const u8, length: usize) -> Result<bool> {
+    if length > BOX_HELD {
+        return Ok(false);
+    }
+    let Some(boxes) = target.mailboxes().filter(|boxes| boxes.is_progressing()) else {
+        return Ok(false);
+    };
+    let home = home()?;
+    let mut all = all();
+    let Some(held) = place_for(&mut all, target, boxes) else {
+        return Ok(false);
+    };
+    if held.used + ENTRY + length > BOX_BYTES {
+        held.finish(home)?;
+    }
+    let index = match held.turn {
+        Some((index, _)) => index,
+        None => {
+            // After one that did not answer, operations go alone for a while, as they do without being held.
+            if !held.target.is_trusted(1) {
+                return Ok(false);
+            }
+            let Some((index, turn)) = boxes.claim_to_hold(home) else {
+                return Ok(false);
+            };
+            held.turn = Some((index, turn));
+            ANY.store(true, Ordering::Relaxed);
+            index
+        }
+    };
+    let entry = Entry {
+        at,
+        length: length as u64,
+    };
+    let room = boxes.room(index).wrapping_add(held.used);
+    // SAFETY: the box is ours, and has the room; the caller's promise.
+    unsafe {
+        room.cast::<Entry>().write(entry);
+        copy_short(from, room.add(ENTRY), length);
+    }
+    held.used += ENTRY + length.next_multiple_of(8);
+    held.count += 1;
+    Ok(true)
+}
+
+/// Where puts to a region are held; `None`: there are too many such places.
+fn place_for<'a>(all: &'a mut Vec<Held>, target: &Target, boxes: &'static Mailboxes) -> Option<&'a mut Held> {
+    let found = all.iter().position(|held| held.target.is_alike(target));
+    let at = match found {
+        Some(at) => at,
+        None => {
+            let new = Held {
+                target: target.twin(),
+                boxes,
+                turn: None,
+                used: 0,
+                count: 0,
+            };
+            match all.iter().position(|held| held.turn.is_none()) {
+                Some(idle) => {
+                    all[idle] = new;
+                    idle
+                }
+                None if all.len() < BOXES_AT_A_TIME => {
+                    all.push(new);
+                    all.len() - 1
+                }
+                None => return None,
+            }
+        }
+    };
+    all.get_mut(at)
+}
+
+/// Complete all that is held. Blocks.
+///
+/// # Errors
+/// One of them has failed.
+#[inline]
+pub(in crate::rma) fn finish_held() -> Result<()> {
+    match ANY.load(Ordering::Relaxed) {
+        false => Ok(()),
+        true => finish_all(),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn finish_all() -> Result<()> {
+    let home = home()?;
+    let mut all = all();
+    for held in all.iter() {
+        held.post();
+    }
+    let mut done = Ok(());
+    for held in all.iter_mut() {
+        done = done.and(held.settle(home));
+    }
+    ANY.store(false, Ordering::Relaxed);
+    done
+}
+
+impl Held {
+    fn finish(&mut self, home: &ProcessContext) -> Result<()> {
+        self.post();
+        self.settle(home)
+    }
+
+    /// Ask for what is held.
+    fn post(&self) {
+        let Some((index, turn)) = self.turn else { return };
+        let mailbox = &self.boxes.boxes[index];
+        let room = self.boxes.room(index);
+        // SAFETY: the box is ours, and the first entry was written.
+        let first = unsafe { room.cast::<Entry>().read() };
+        let given = first.length as usize;
+        if self.count == 1 && given <= BESIDE {
+            let request = Asked::plain(What::Put).request(&self.target, first.at, given, given);
+            // SAFETY: the box is ours, and its operands have the room.
+            unsafe {
+                mailbox.request().cast::<Request>().write(request);
+                copy_short(room.add(ENTRY), self.boxes.operands(index, &request), given);
+            }
+        } else {
+            let request = Asked::plain(What::Batch).request(&self.target, 0, self.used, self.used);
+            // SAFETY: as above.
+            unsafe { mailbox.request().cast::<Request>().write(request) };
+        }
+        mailbox.post(&turn);
+    }
+
+    /// Wait until what was asked for is done, or do it.
+    fn settle(&mut self, home: &ProcessContext) -> Result<()> {
+        let Some((index, turn)) = self.turn.take() else {
+            return Ok(());
+        };
+        let used = std::mem::take(&mut self.used);
+        self.count = 0;
+        let end = self
+            .boxes
+            .settle(home, &self.target, index, &turn, LOOKS_AT_ANSWER.count());
+        self.target.note(end);
+        let mut done = Ok(());
+        if end == End::Away {
+            let target = &self.target;
+            // SAFETY: the box is ours again, and the entries are as they were written.
+            unsafe {
+                each(self.boxes.room(index), used, |at, from, length| {
+                    done = std::mem::replace(&mut done, Ok(())).and_then(|()| put_alone(target, at, from, length));
+                    true
+                })
+            };
+        }
+        self.boxes.leave(index, turn, end);
+        done.and_then(|()| end.into_result(&self.target).map(|_| ()))
+    }
+}
+
+/// Do something with each of the puts in so many bytes: offset, bytes, length. True: all made sense, and were done.
+///
+/// # Safety
+/// The bytes must be readable.
+unsafe fn each(room: *const u8, used: usize, mut f: impl FnMut(u64, *const u8, usize) -> bool) -> bool {
+    let mut next = 0;
+    while next < used {
+        if used - next < ENTRY {
+            return false;
+        }
+        // SAFETY: so many bytes are left.
+        let Entry { at, length } = unsafe { room.add(next).cast::<Entry>().read_unaligned() };
+        next += ENTRY;
+        if length > (used - next) as u64 {
+            return false;
+        }
+        // SAFETY: as above.
+        if !f(at, unsafe { room.add(next) }, length as usize) {
+            return false;
+        }
+        next += (length as usize).next_multiple_of(8);
+    }
+    true
+}
+
+/// Do the puts of a peer's request that lie in so many bytes of this process's box. False: they make no sense.
+///
+/// # Safety
+/// The bytes must be readable, and at least as many as [`BOX_BYTES`] if they are not so many.
+pub(super) unsafe fn put_all(region: u32, room: *const u8, given: usize) -> bool {
+    let wanted = PeerRequest {
+        what: What::Put as u32,
+        region,
+        class: 0,
+        operator: 0,
+        width: 0,
+        number: 0,
+    };
+    let mut puts = 0;
+    // SAFETY: the caller's promise; offsets and lengths are checked.
+    let done = unsafe {
+        each(room, given, |at, from, length| {
+            puts += 1;
+            execute::do_at(wanted, at, length as u64, from, length, std::ptr::null_mut())
+        })
+    };
+    counters::RMA_HELD.add_anywhere(puts);
+    done
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entries(lengths: &[usize]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for (at, length) in lengths.iter().enumerate() {
+            bytes.extend((at as u64).to_ne_bytes());
+            bytes.extend((*length as u64).to_ne_bytes());
+            bytes.extend(vec![at as u8; length.next_multiple_of(8)]);
+        }
+        bytes
+    }
+
+    #[test]
+    fn puts_lie_one_after_the_other() {
+        let (lengths, mut found) = ([8, 1, 0, 17], Vec::new());
+        let bytes = entries(&lengths);
+        let mut take = |at: u64, _: *const u8, length: usize| {
+            found.push((at as usize, length));
+            true
+        };
+        // SAFETY: the bytes are there.
+        assert!(unsafe { each(bytes.as_ptr(), bytes.len(), &mut take) });
+        let expected: Vec<_> = lengths.into_iter().enumerate().collect();
+        assert_eq!(found, expected);
+    }
+
+    /// A peer may write anything.
+    #[test]
+    fn what_is_cut_off_or_too_long_makes_no_sense() {
+        let mut bytes = entries(&[8, 8]);
+        let all = bytes.len();
+        // SAFETY: the bytes are there.
+        let is_sense = |bytes: &[u8], used| unsafe { each(bytes.as_ptr(), used, |_, _, length| length <= all) };
+        assert!(is_sense(&bytes, all) && !is_sense(&bytes, all - 8) && !is_sense(&bytes, 8));
+        bytes[8..16].fill(0xff);
+        assert!(!is_sense(&bytes, all));
+    }
+}
