@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use isthmus_os::process;
 
+use crate::channel::network::RAILS;
 use crate::tunables::speaks_for_job;
 
 /// A warning. Its number is that of its bit in the job's memory.
@@ -44,9 +45,16 @@ pub enum Warning {
     NamedHints,
     /// Several networks are asked for that the provider cannot use.
     Rails,
-    /// One of several networks is not used any more.
-    RailGivenUp,
+    /// The second of several networks is not used any more.
+    SecondRail,
+    /// The third one.
+    ThirdRail,
+    /// The fourth one.
+    FourthRail,
 }
+
+/// By the rails' numbers, of which the first has none.
+pub(crate) const RAILS_GIVEN_UP: [Warning; RAILS - 1] = [Warning::SecondRail, Warning::ThirdRail, Warning::FourthRail];
 
 /// Where the job keeps what has been said, and the process that may look there.
 static SAID: OnceLock<(&'static AtomicU64, u32)> = OnceLock::new();

@@ -93,8 +93,8 @@ impl Flow {
         unsafe { self.put(target, &to, &from) }
     }
 
-    /// As [`Self::put_bytes`], but short bytes that only the target's process can store may stay with this one until a flow is flushed or
-    /// [published](Self::publish), whichever: then the target is asked once for all of them.
+    /// As [`Self::put_bytes`], but short bytes that only the target's process can store may stay with this one until the flow is flushed or
+    /// [published](Self::publish): then the target is asked once for all of them.
     ///
     /// # Errors
     /// As for [`Self::put_bytes`].
@@ -107,7 +107,7 @@ impl Flow {
             target.check(at, length as u64)?;
             self.stored.store(true, Ordering::Relaxed);
             // SAFETY: the caller's promise.
-            if unsafe { mailbox::hold_put(target, at, from, length) }? {
+            if unsafe { mailbox::hold_put(self.id(), target, at, (from, length)) }? {
                 return Ok(());
             }
         }
@@ -240,15 +240,19 @@ impl Flow {
     /// operations from now on is read after it (docs/decisions/0101). Loads of its own come after it once it has fenced. Blocks.
     #[inline]
     pub fn flush(&self, peer: impl FnOnce() -> Peer) -> Result<()> {
-        mailbox::finish_held()?;
         self.flush_stores();
+        if mailbox::holds_some() {
+            let peer = peer();
+            mailbox::finish_held(self.id(), Some(peer))?;
+            return service::finish_calls(Completion::All, || self.id(), || Some(peer));
+        }
         service::finish_calls(Completion::All, || self.id(), || Some(peer()))
     }
 
     /// As [`Self::flush`], of everything that was started. Blocks.
     #[inline]
     pub fn flush_all(&self) -> Result<()> {
-        mailbox::finish_held()?;
+        self.finish_held()?;
         self.flush_stores();
         service::finish_calls(Completion::All, || self.id(), || None)
     }
@@ -287,6 +291,14 @@ impl Flow {
     }
 
     #[inline]
+    fn finish_held(&self) -> Result<()> {
+        match mailbox::holds_some() {
+            true => mailbox::finish_held(self.id(), None),
+            false => Ok(()),
+        }
+    }
+
+    #[inline]
     fn flush_stores(&self) {
         if allows_threads() {
             // What another thread's flush has drained is what its CPU had stored, not what ours has.
@@ -308,7 +320,7 @@ impl Flow {
     /// that are told so by a store of ours, and cheaper. Blocks while something is under way to another node.
     #[inline]
     pub fn publish(&self) -> Result<()> {
-        mailbox::finish_held()?;
+        self.finish_held()?;
         self.stored.store(false, Ordering::Relaxed);
         fence(Ordering::Release);
         service::finish_calls(Completion::All, || self.id(), || None)

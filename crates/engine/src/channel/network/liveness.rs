@@ -207,6 +207,7 @@ impl Network {
 
     fn look(&mut self, segment: &'static Segment, me: u32, passed: Duration) -> Option<(u32, String)> {
         self.watch_sockets(segment, passed);
+        self.say_what_was_given_up();
         let limit = Duration::from_millis(tunables::CONNECT_TIMEOUT_MS.get());
         for peer in self.linked.clone() {
             let link = self.link(peer);

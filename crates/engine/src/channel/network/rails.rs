@@ -10,7 +10,7 @@
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use isthmus_fabric::provider::{self, ProviderFilter};
 use isthmus_fabric::{Destination, Endpoint, Event, Exposed, Sent};
@@ -21,8 +21,8 @@ use isthmus_transfer::Direction;
 
 use super::{Link, Network};
 use crate::limits::{RAIL_PATIENCE_US, RAIL_PIECE};
-use crate::warning::{Warning, warn};
-use crate::{Error, Result, counters, tunables};
+use crate::warning::{RAILS_GIVEN_UP, Warning, warn};
+use crate::{counters, tunables};
 
 /// Networks that are used at most, that of frames among them.
 pub(crate) const RAILS: usize = 4;
@@ -30,6 +30,9 @@ pub(crate) const RAILS: usize = 4;
 pub(super) const BY_RAIL: u64 = 1 << 62;
 /// Pieces of one peer's on a rail, however short.
 const DEPTH: u32 = 8;
+
+/// A job in which a process has died ends sooner.
+const SAID_AFTER: Duration = Duration::from_millis(500);
 
 /// All rails but the first.
 #[derive(Debug, Default)]
@@ -43,6 +46,8 @@ pub(super) struct Rails {
     closed: u32,
     /// What can be read when one of them, or rail 0, has something.
     any: Option<AnyOf>,
+    /// Which were given up, and why; not said yet: where a process has died the job ends meanwhile.
+    unsaid: Vec<(Instant, usize, String)>,
 }
 
 /// One of them.
@@ -126,16 +131,16 @@ pub(super) fn networks() -> Vec<provider::Network> {
 impl Rails {
     /// Open them, on these networks, beside this endpoint of frames. None, with a line, where its provider cannot. Blocks while libfabric looks at
     /// its devices.
-    pub fn open(networks: Vec<provider::Network>, frames: &Endpoint) -> Result<Self> {
+    pub fn open(networks: Vec<provider::Network>, frames: &Endpoint) -> Result<Self, String> {
         if networks.is_empty() || tunables::NETWORK_CHECKSUM.get() != 0 {
             return Ok(Self::default());
         }
         if networks.len() >= RAILS {
-            return Err(Error::Boot(format!(
+            return Err(format!(
                 "{} names {} networks, and {RAILS} are the most: name fewer",
                 tunables::FABRIC_NETWORK.variable(),
                 networks.len() + 1,
-            )));
+            ));
         }
         if !frames.can_read() || !frames.takes_keys() {
             let line = format!(
@@ -154,8 +159,7 @@ impl Rails {
                 interface: None,
                 network: Some(network),
             };
-            let endpoint = Endpoint::open_for_memory(&wanted)
-                .map_err(|error| Error::Boot(format!("cannot open the network {name}: {error}")))?;
+            let endpoint = Endpoint::open_for_memory(&wanted).map_err(|error| format!("{name}: {error}"))?;
             rails.rails.push(Rail {
                 name,
                 endpoint: Some(endpoint),
@@ -350,7 +354,7 @@ impl Network {
                     Ok(Some(Event::Received(..) | Event::Lost(..))) => {}
                     Ok(Some(Event::Read(_, Err(error)))) | Err(error) => {
                         moved = true;
-                        self.give_up(at, &error.to_string());
+                        self.give_up(at, Some(format!("{error}: is the link up?")));
                     }
                 }
             }
@@ -380,9 +384,9 @@ impl Network {
         }
     }
 
-    /// The rail is not used any more, by this process and, once they hear of it, by its peers.
+    /// The rail is not used any more, by this process and, once they hear of it, by its peers. Why; `None`: it was said by another.
     #[cold]
-    fn give_up(&mut self, at: usize, why: &str) {
+    fn give_up(&mut self, at: usize, why: Option<String>) {
         let rail = &mut self.rails.rails[at];
         let Some(mut endpoint) = rail.endpoint.take() else {
             return;
@@ -391,12 +395,8 @@ impl Network {
         exposed.for_each(|(_, exposed)| endpoint.withdraw(exposed));
         // From now on nothing is read to, or written from, memory of this process by what is under way.
         drop(endpoint);
-        let line = format!(
-            "isthmus: host {}: the network {} is not used any more: {why}: is the link up?",
-            host::name(),
-            rail.name,
-        );
-        warn(Warning::RailGivenUp, &line);
+        let unsaid = why.map(|why| (Instant::now(), at, why));
+        self.rails.unsaid.extend(unsaid);
         self.rails.closed |= 1 << at;
         let pieces = self.rails.pieces.iter_mut();
         let stranded = pieces.filter_map(|place| place.take_if(|piece| piece.rail == at));
@@ -417,11 +417,21 @@ impl Network {
     pub fn hear_closed(&mut self, peer: u32, closed: u32) {
         for at in 0..self.rails.rails.len() {
             if closed & 1 << at != 0 {
-                self.give_up(at, &format!("rank {peer} has given it up"));
+                self.give_up(at, None);
             }
         }
         self.link(peer).closed |= closed;
         self.free_stranded(peer);
+    }
+
+    /// Say which rails were given up a while ago.
+    pub(super) fn say_what_was_given_up(&mut self) {
+        let rails = &mut self.rails;
+        for (_, at, why) in rails.unsaid.extract_if(.., |(when, ..)| when.elapsed() >= SAID_AFTER) {
+            let (host, name) = (host::name(), &rails.rails[at].name);
+            let line = format!("isthmus: host {host}: the network {name} is not used any more: {why}");
+            warn(RAILS_GIVEN_UP[at], &line);
+        }
     }
 
     fn free_stranded(&mut self, peer: u32) {
@@ -446,10 +456,9 @@ impl Network {
             let rail = &mut link.rails[at];
             let is_under_way = rail.under_way.0 > 0;
             if rail.stalled.look(passed, rail.ended, is_under_way, heard) {
-                self.give_up(
-                    at,
-                    &format!("for {RAIL_PATIENCE_US} us nothing has come from rank {peer}"),
-                );
+                let seconds = RAIL_PATIENCE_US / 1_000_000;
+                let why = format!("for {seconds} s nothing has come from rank {peer}: is the link up?");
+                self.give_up(at, Some(why));
             }
             asks |= self.link(peer).rails[at].stalled.is_quiet;
         }
@@ -463,7 +472,7 @@ impl Network {
                 .as_ref()
                 .is_some_and(|link| link.rails[at].under_way.0 > 0)
             {
-                self.give_up(at, &format!("rank {peer} has failed"));
+                self.give_up(at, Some(format!("rank {peer} has failed")));
             }
         }
         for piece in self.rails.take_stranded(peer, u32::MAX) {

@@ -13,8 +13,10 @@ use super::{Asked, BESIDE, End, Mailboxes, PeerRequest, Request, execute};
 use crate::limits::{BOX_BYTES, BOX_HELD, BOXES_AT_A_TIME};
 use crate::rma::execute::What;
 use crate::rma::flow::{copy_short, put_alone};
+use crate::rma::flow_id::FlowId;
 use crate::rma::target::Target;
 use crate::rma::{ProcessContext, home};
+use crate::types::Peer;
 use crate::{Result, counters};
 
 /// Before the bytes of each put, which end at a multiple of eight.
@@ -27,9 +29,10 @@ struct Entry {
 
 const ENTRY: usize = size_of::<Entry>();
 
-/// Puts to one region, or none now.
+/// Puts of a flow to one region, or none now.
 #[derive(Debug)]
 struct Held {
+    flow: FlowId,
     /// Of its own: the one that the puts were made with may be gone before they are.
     target: Target,
     boxes: &'static Mailboxes,
@@ -47,14 +50,19 @@ fn all() -> MutexGuard<'static, Vec<Held>> {
     HELD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Hold a put of `length` bytes at `at` until [`finish_held`]. False: nothing was done.
+/// Hold a put of `length` bytes at `at` until [`finish_held`] of this flow. False: nothing was done.
 ///
 /// # Errors
 /// A put that was held before has failed.
 ///
 /// # Safety
 /// `from` must be readable for as many bytes.
-pub(in crate::rma) unsafe fn hold_put(target: &Target, at: u64, from: *const u8, length: usize) -> Result<bool> {
+pub(in crate::rma) unsafe fn hold_put(
+    flow: FlowId,
+    target: &Target,
+    at: u64,
+    (from, length): (*const u8, usize),
+) -> Result<bool> {
     if length > BOX_HELD {
         return Ok(false);
     }
@@ -63,7 +71,7 @@ pub(in crate::rma) unsafe fn hold_put(target: &Target, at: u64, from: *const u8,
     };
     let home = home()?;
     let mut all = all();
-    let Some(held) = place_for(&mut all, target, boxes) else {
+    let Some(held) = place_for(&mut all, flow, target, boxes) else {
         return Ok(false);
     };
     if held.used + ENTRY + length > BOX_BYTES {
@@ -100,12 +108,20 @@ pub(in crate::rma) unsafe fn hold_put(target: &Target, at: u64, from: *const u8,
 }
 
 /// Where puts to a region are held; `None`: there are too many such places.
-fn place_for<'a>(all: &'a mut Vec<Held>, target: &Target, boxes: &'static Mailboxes) -> Option<&'a mut Held> {
-    let found = all.iter().position(|held| held.target.is_alike(target));
+fn place_for<'a>(
+    all: &'a mut Vec<Held>,
+    flow: FlowId,
+    target: &Target,
+    boxes: &'static Mailboxes,
+) -> Option<&'a mut Held> {
+    let found = all
+        .iter()
+        .position(|held| held.flow == flow && held.target.is_alike(target));
     let at = match found {
         Some(at) => at,
         None => {
             let new = Held {
+                flow,
                 target: target.twin(),
                 boxes,
                 turn: None,
@@ -128,31 +144,30 @@ fn place_for<'a>(all: &'a mut Vec<Held>, target: &Target, boxes: &'static Mailbo
     all.get_mut(at)
 }
 
-/// Complete all that is held. Blocks.
+/// Is anything held?
+#[inline]
+pub(in crate::rma) fn holds_some() -> bool {
+    ANY.load(Ordering::Relaxed)
+}
+
+/// Complete what is held of a flow, to one target or all. Blocks.
 ///
 /// # Errors
 /// One of them has failed.
-#[inline]
-pub(in crate::rma) fn finish_held() -> Result<()> {
-    match ANY.load(Ordering::Relaxed) {
-        false => Ok(()),
-        true => finish_all(),
-    }
-}
-
 #[cold]
 #[inline(never)]
-fn finish_all() -> Result<()> {
+pub(in crate::rma) fn finish_held(flow: FlowId, peer: Option<Peer>) -> Result<()> {
     let home = home()?;
     let mut all = all();
-    for held in all.iter() {
+    let is_meant = |held: &Held| held.flow == flow && peer.is_none_or(|peer| peer == held.target.peer());
+    for held in all.iter().filter(|held| is_meant(held)) {
         held.post();
     }
     let mut done = Ok(());
-    for held in all.iter_mut() {
+    for held in all.iter_mut().filter(|held| is_meant(held)) {
         done = done.and(held.settle(home));
     }
-    ANY.store(false, Ordering::Relaxed);
+    ANY.store(all.iter().any(|held| held.turn.is_some()), Ordering::Relaxed);
     done
 }
 
