@@ -198,8 +198,11 @@ impl Mailboxes {
             return false;
         };
         if wanted.what == What::Batch as u32 {
-            // SAFETY: the operands are so long, and the box is ours.
-            return unsafe { held::put_all(request.region, operands, given) };
+            // SAFETY: the operands are so long, and the box is ours; any bits are numbers.
+            return unsafe {
+                let first = mailbox.request().add(FIXED).cast::<held::Entry>().read();
+                held::put_all(request.region, first, self.room(index), given)
+            };
         }
         if request.is_in_rows() {
             // Nothing else is asked of rows; results would lie on operands.

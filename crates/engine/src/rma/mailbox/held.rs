@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use isthmus_shm::backoff::LOOKS_AT_ANSWER;
 use isthmus_shm::mailbox::Turn;
 
-use super::{Asked, BESIDE, End, Mailboxes, PeerRequest, Request, execute};
+use super::{Asked, BESIDE, End, FIXED, Mailboxes, PeerRequest, Request, execute};
 use crate::limits::{BOX_BYTES, BOX_HELD, BOXES_AT_A_TIME};
 use crate::rma::execute::What;
 use crate::rma::flow::{copy_short, put_alone};
@@ -19,15 +19,18 @@ use crate::rma::{ProcessContext, home};
 use crate::types::Peer;
 use crate::{Result, counters};
 
-/// Before the bytes of each put, which end at a multiple of eight.
+/// Where the bytes of a put go. That of the first one lies behind the request, so that one alone is a request like others; that of each other before
+/// its bytes. Bytes end at a multiple of eight.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
-struct Entry {
+pub(super) struct Entry {
     at: u64,
     length: u64,
 }
 
 const ENTRY: usize = size_of::<Entry>();
+
+const _: () = assert!(ENTRY <= BESIDE);
 
 /// Puts of a flow to one region, or none now.
 #[derive(Debug)]
@@ -40,6 +43,7 @@ struct Held {
     turn: Option<(usize, Turn)>,
     used: usize,
     count: usize,
+    first: Entry,
 }
 
 static HELD: Mutex<Vec<Held>> = Mutex::new(Vec::new());
@@ -96,13 +100,16 @@ pub(in crate::rma) unsafe fn hold_put(
         at,
         length: length as u64,
     };
-    let room = boxes.room(index).wrapping_add(held.used);
-    // SAFETY: the box is ours, and has the room; the caller's promise.
-    unsafe {
-        room.cast::<Entry>().write(entry);
-        copy_short(from, room.add(ENTRY), length);
+    if held.count == 0 {
+        held.first = entry;
+    } else {
+        // SAFETY: the box is ours, and has the room.
+        unsafe { boxes.room(index).add(held.used).cast::<Entry>().write(entry) };
+        held.used += ENTRY;
     }
-    held.used += ENTRY + length.next_multiple_of(8);
+    // SAFETY: as above; the caller's promise.
+    unsafe { copy_short(from, boxes.room(index).add(held.used), length) };
+    held.used += length.next_multiple_of(8);
     held.count += 1;
     Ok(true)
 }
@@ -127,6 +134,7 @@ fn place_for<'a>(
                 turn: None,
                 used: 0,
                 count: 0,
+                first: Entry { at: 0, length: 0 },
             };
             match all.iter().position(|held| held.turn.is_none()) {
                 Some(idle) => {
@@ -182,20 +190,20 @@ impl Held {
         let Some((index, turn)) = self.turn else { return };
         let mailbox = &self.boxes.boxes[index];
         let room = self.boxes.room(index);
-        // SAFETY: the box is ours, and the first entry was written.
-        let first = unsafe { room.cast::<Entry>().read() };
-        let given = first.length as usize;
-        if self.count == 1 && given <= BESIDE {
-            let request = Asked::plain(What::Put).request(&self.target, first.at, given, given);
-            // SAFETY: the box is ours, and its operands have the room.
-            unsafe {
+        // SAFETY: the box is ours, and has room for the operands, or the first entry, behind the request.
+        unsafe {
+            if self.count == 1 {
+                let (at, given) = (self.first.at, self.first.length as usize);
+                let request = Asked::plain(What::Put).request(&self.target, at, given, given);
                 mailbox.request().cast::<Request>().write(request);
-                copy_short(room.add(ENTRY), self.boxes.operands(index, &request), given);
+                if given <= BESIDE {
+                    copy_short(room, self.boxes.operands(index, &request), given);
+                }
+            } else {
+                let request = Asked::plain(What::Batch).request(&self.target, 0, self.used, self.used);
+                mailbox.request().cast::<Request>().write(request);
+                mailbox.request().add(FIXED).cast::<Entry>().write(self.first);
             }
-        } else {
-            let request = Asked::plain(What::Batch).request(&self.target, 0, self.used, self.used);
-            // SAFETY: as above.
-            unsafe { mailbox.request().cast::<Request>().write(request) };
         }
         mailbox.post(&turn);
     }
@@ -216,7 +224,7 @@ impl Held {
             let target = &self.target;
             // SAFETY: the box is ours again, and the entries are as they were written.
             unsafe {
-                each(self.boxes.room(index), used, |at, from, length| {
+                each(self.first, self.boxes.room(index), used, |at, from, length| {
                     done = std::mem::replace(&mut done, Ok(())).and_then(|()| put_alone(target, at, from, length));
                     true
                 })
@@ -231,32 +239,34 @@ impl Held {
 ///
 /// # Safety
 /// The bytes must be readable.
-unsafe fn each(room: *const u8, used: usize, mut f: impl FnMut(u64, *const u8, usize) -> bool) -> bool {
-    let mut next = 0;
-    while next < used {
-        if used - next < ENTRY {
-            return false;
-        }
-        // SAFETY: so many bytes are left.
-        let Entry { at, length } = unsafe { room.add(next).cast::<Entry>().read_unaligned() };
-        next += ENTRY;
+unsafe fn each(first: Entry, room: *const u8, used: usize, mut f: impl FnMut(u64, *const u8, usize) -> bool) -> bool {
+    let (mut next, Entry { mut at, mut length }) = (0, first);
+    loop {
         if length > (used - next) as u64 {
             return false;
         }
-        // SAFETY: as above.
+        // SAFETY: so many bytes are left.
         if !f(at, unsafe { room.add(next) }, length as usize) {
             return false;
         }
         next += (length as usize).next_multiple_of(8);
+        if next >= used {
+            return true;
+        }
+        if used - next < ENTRY {
+            return false;
+        }
+        // SAFETY: as above.
+        Entry { at, length } = unsafe { room.add(next).cast::<Entry>().read_unaligned() };
+        next += ENTRY;
     }
-    true
 }
 
 /// Do the puts of a peer's request that lie in so many bytes of this process's box. False: they make no sense.
 ///
 /// # Safety
 /// The bytes must be readable, and at least as many as [`BOX_BYTES`] if they are not so many.
-pub(super) unsafe fn put_all(region: u32, room: *const u8, given: usize) -> bool {
+pub(super) unsafe fn put_all(region: u32, first: Entry, room: *const u8, given: usize) -> bool {
     let wanted = PeerRequest {
         what: What::Put as u32,
         region,
@@ -268,7 +278,7 @@ pub(super) unsafe fn put_all(region: u32, room: *const u8, given: usize) -> bool
     let mut puts = 0;
     // SAFETY: the caller's promise; offsets and lengths are checked.
     let done = unsafe {
-        each(room, given, |at, from, length| {
+        each(first, room, given, |at, from, length| {
             puts += 1;
             execute::do_at(wanted, at, length as u64, from, length, std::ptr::null_mut())
         })
@@ -281,11 +291,16 @@ pub(super) unsafe fn put_all(region: u32, room: *const u8, given: usize) -> bool
 mod tests {
     use super::*;
 
+    const FIRST: Entry = Entry { at: 0, length: 8 };
+
+    /// As they lie behind [`FIRST`].
     fn entries(lengths: &[usize]) -> Vec<u8> {
         let mut bytes = Vec::new();
         for (at, length) in lengths.iter().enumerate() {
-            bytes.extend((at as u64).to_ne_bytes());
-            bytes.extend((*length as u64).to_ne_bytes());
+            if at > 0 {
+                bytes.extend((at as u64).to_ne_bytes());
+                bytes.extend((*length as u64).to_ne_bytes());
+            }
             bytes.extend(vec![at as u8; length.next_multiple_of(8)]);
         }
         bytes
@@ -300,7 +315,7 @@ mod tests {
             true
         };
         // SAFETY: the bytes are there.
-        assert!(unsafe { each(bytes.as_ptr(), bytes.len(), &mut take) });
+        assert!(unsafe { each(FIRST, bytes.as_ptr(), bytes.len(), &mut take) });
         let expected: Vec<_> = lengths.into_iter().enumerate().collect();
         assert_eq!(found, expected);
     }
@@ -311,9 +326,10 @@ mod tests {
         let mut bytes = entries(&[8, 8]);
         let all = bytes.len();
         // SAFETY: the bytes are there.
-        let is_sense = |bytes: &[u8], used| unsafe { each(bytes.as_ptr(), used, |_, _, length| length <= all) };
-        assert!(is_sense(&bytes, all) && !is_sense(&bytes, all - 8) && !is_sense(&bytes, 8));
-        bytes[8..16].fill(0xff);
+        let is_sense = |bytes: &[u8], used| unsafe { each(FIRST, bytes.as_ptr(), used, |_, _, length| length <= all) };
+        assert!(is_sense(&bytes, all) && is_sense(&bytes, 8), "two, or the first alone");
+        assert!(!is_sense(&bytes, all - 8) && !is_sense(&bytes, 16) && !is_sense(&bytes, 0));
+        bytes[16..24].fill(0xff);
         assert!(!is_sense(&bytes, all));
     }
 }
