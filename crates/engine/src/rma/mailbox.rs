@@ -625,15 +625,6 @@ impl Mailboxes {
         None
     }
 
-    /// As [`Self::claim`], one that may be kept for long: others always find boxes that are not.
-    #[inline]
-    fn claim_to_hold(&self, home: &ProcessContext) -> Option<(usize, Turn)> {
-        const MOST: usize = BOXES / 2;
-        let indices = (0..MOST).map(|step| (home.me as usize + step) % MOST);
-        let mut free = indices.filter(|index| self.boxes[*index].is_free());
-        free.find_map(|index| Some((index, self.boxes[index].claim(home.me)?)))
-    }
-
     /// All boxes are somebody's: free those of the dead.
     #[cold]
     fn reclaim(&self, home: &ProcessContext) {

@@ -1,7 +1,7 @@
-//! Short puts that wait in one box until something completes them: then the target is asked once for all of them (docs/decisions/0070).
+//! Short puts that wait at their origin until something completes them: then the target is asked once for all of them (docs/decisions/0070).
 //!
-//! A put that is *held* is copied into a box that its origin has claimed, after others to the same region. The box is posted when it is full, or when
-//! a flow is flushed. If the target is away by then, the origin takes the box back, and makes a single copy for each.
+//! A put that is *held* is copied behind others of its flow to the same region. What would fill a box, or is there when the flow is flushed, is copied
+//! into one. If the target is away by then, the origin makes a single copy for each.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -39,11 +39,12 @@ struct Held {
     /// Of its own: the one that the puts were made with may be gone before they are.
     target: Target,
     boxes: &'static Mailboxes,
-    /// The box, and the bytes in it.
-    turn: Option<(usize, Turn)>,
-    used: usize,
-    count: usize,
     first: Entry,
+    count: usize,
+    /// The other entries, and the bytes.
+    bytes: Vec<u8>,
+    /// The box where they are asked for.
+    asked: Option<(usize, Turn)>,
 }
 
 static HELD: Mutex<Vec<Held>> = Mutex::new(Vec::new());
@@ -78,39 +79,21 @@ pub(in crate::rma) unsafe fn hold_put(
     let Some(held) = place_for(&mut all, flow, target, boxes) else {
         return Ok(false);
     };
-    if held.used + ENTRY + length > BOX_BYTES {
-        held.finish(home)?;
+    // After one that did not answer, operations go alone for a while, as they do without being held.
+    if held.count == 0 && !held.target.is_trusted(1) {
+        return Ok(false);
     }
-    let index = match held.turn {
-        Some((index, _)) => index,
-        None => {
-            // After one that did not answer, operations go alone for a while, as they do without being held.
-            if !held.target.is_trusted(1) {
-                return Ok(false);
-            }
-            let Some((index, turn)) = boxes.claim_to_hold(home) else {
-                return Ok(false);
-            };
-            held.turn = Some((index, turn));
-            ANY.store(true, Ordering::Relaxed);
-            index
-        }
-    };
+    if held.bytes.len() + ENTRY + length > BOX_BYTES {
+        held.ask(home);
+        held.settle(home)?;
+    }
     let entry = Entry {
         at,
         length: length as u64,
     };
-    if held.count == 0 {
-        held.first = entry;
-    } else {
-        // SAFETY: the box is ours, and has the room.
-        unsafe { boxes.room(index).add(held.used).cast::<Entry>().write(entry) };
-        held.used += ENTRY;
-    }
-    // SAFETY: as above; the caller's promise.
-    unsafe { copy_short(from, boxes.room(index).add(held.used), length) };
-    held.used += length.next_multiple_of(8);
-    held.count += 1;
+    // SAFETY: the caller's promise.
+    unsafe { held.add(entry, from) };
+    ANY.store(true, Ordering::Relaxed);
     Ok(true)
 }
 
@@ -131,12 +114,12 @@ fn place_for<'a>(
                 flow,
                 target: target.twin(),
                 boxes,
-                turn: None,
-                used: 0,
-                count: 0,
                 first: Entry { at: 0, length: 0 },
+                count: 0,
+                bytes: Vec::with_capacity(BOX_BYTES),
+                asked: None,
             };
-            match all.iter().position(|held| held.turn.is_none()) {
+            match all.iter().position(|held| held.count == 0) {
                 Some(idle) => {
                     all[idle] = new;
                     idle
@@ -168,69 +151,95 @@ pub(in crate::rma) fn finish_held(flow: FlowId, peer: Option<Peer>) -> Result<()
     let home = home()?;
     let mut all = all();
     let is_meant = |held: &Held| held.flow == flow && peer.is_none_or(|peer| peer == held.target.peer());
-    for held in all.iter().filter(|held| is_meant(held)) {
-        held.post();
+    for held in all.iter_mut().filter(|held| is_meant(held)) {
+        held.ask(home);
     }
     let mut done = Ok(());
     for held in all.iter_mut().filter(|held| is_meant(held)) {
         done = done.and(held.settle(home));
     }
-    ANY.store(all.iter().any(|held| held.turn.is_some()), Ordering::Relaxed);
+    ANY.store(all.iter().any(|held| held.count > 0), Ordering::Relaxed);
     done
 }
 
 impl Held {
-    fn finish(&mut self, home: &ProcessContext) -> Result<()> {
-        self.post();
-        self.settle(home)
+    /// # Safety
+    /// The bytes must be readable at `from`.
+    unsafe fn add(&mut self, entry: Entry, from: *const u8) {
+        let length = entry.length as usize;
+        let before = self.bytes.len();
+        let header = if self.count == 0 { 0 } else { ENTRY };
+        let end = before + header + length.next_multiple_of(8);
+        debug_assert!(end <= self.bytes.capacity());
+        // SAFETY: the caller has seen to the room; what lies between the bytes and the next entry means nothing, and is written for all that.
+        unsafe {
+            let to = self.bytes.as_mut_ptr().add(before);
+            match header {
+                0 => self.first = entry,
+                _ => to.cast::<Entry>().write_unaligned(entry),
+            }
+            if length < end - before - header {
+                to.add(end - before - 8).cast::<u64>().write_unaligned(0);
+            }
+            copy_short(from, to.add(header), length);
+            self.bytes.set_len(end);
+        }
+        self.count += 1;
     }
 
-    /// Ask for what is held.
-    fn post(&self) {
-        let Some((index, turn)) = self.turn else { return };
-        let mailbox = &self.boxes.boxes[index];
-        let room = self.boxes.room(index);
-        // SAFETY: the box is ours, and has room for the operands, or the first entry, behind the request.
+    /// Ask for what is held, if there is a box.
+    fn ask(&mut self, home: &ProcessContext) {
+        if self.count == 0 {
+            return;
+        }
+        let Some((index, turn)) = self.boxes.claim_soon(home) else {
+            return;
+        };
+        let (mailbox, from) = (&self.boxes.boxes[index], self.bytes.as_ptr());
+        // SAFETY: the box is ours, and has room for the operands, and for the first entry behind the request.
         unsafe {
             if self.count == 1 {
                 let (at, given) = (self.first.at, self.first.length as usize);
                 let request = Asked::plain(What::Put).request(&self.target, at, given, given);
                 mailbox.request().cast::<Request>().write(request);
-                if given <= BESIDE {
-                    copy_short(room, self.boxes.operands(index, &request), given);
-                }
+                copy_short(from, self.boxes.operands(index, &request), given);
             } else {
-                let request = Asked::plain(What::Batch).request(&self.target, 0, self.used, self.used);
+                let given = self.bytes.len();
+                let request = Asked::plain(What::Batch).request(&self.target, 0, given, given);
                 mailbox.request().cast::<Request>().write(request);
                 mailbox.request().add(FIXED).cast::<Entry>().write(self.first);
+                copy_short(from, self.boxes.room(index), given);
             }
         }
         mailbox.post(&turn);
+        self.asked = Some((index, turn));
     }
 
     /// Wait until what was asked for is done, or do it.
     fn settle(&mut self, home: &ProcessContext) -> Result<()> {
-        let Some((index, turn)) = self.turn.take() else {
+        if self.count == 0 {
             return Ok(());
-        };
-        let used = std::mem::take(&mut self.used);
-        self.count = 0;
-        let end = self
-            .boxes
-            .settle(home, &self.target, index, &turn, LOOKS_AT_ANSWER.count());
-        self.target.note(end);
+        }
         let mut done = Ok(());
+        let mut end = End::Away;
+        if let Some((index, turn)) = self.asked.take() {
+            let looks = LOOKS_AT_ANSWER.count();
+            end = self.boxes.settle(home, &self.target, index, &turn, looks);
+            self.target.note(end);
+            self.boxes.leave(index, turn, end);
+        }
         if end == End::Away {
             let target = &self.target;
-            // SAFETY: the box is ours again, and the entries are as they were written.
+            // SAFETY: the bytes are as they were written.
             unsafe {
-                each(self.first, self.boxes.room(index), used, |at, from, length| {
+                each(self.first, self.bytes.as_ptr(), self.bytes.len(), |at, from, length| {
                     done = std::mem::replace(&mut done, Ok(())).and_then(|()| put_alone(target, at, from, length));
                     true
                 })
             };
         }
-        self.boxes.leave(index, turn, end);
+        self.count = 0;
+        self.bytes.clear();
         done.and_then(|()| end.into_result(&self.target).map(|_| ()))
     }
 }
