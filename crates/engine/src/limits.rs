@@ -44,6 +44,7 @@ limits! {
     NETWORK_PIECE_PACED: u64 = 176 << 10, "bytes", "Zen 5", "0082", "The same where the kernel's congestion control is BBR, which paces a connection with more under way at a third of what the network carries.";
     RAIL_PIECE: u64 = 64 << 10, "bytes", "-", "0230", "The shortest piece into which a long message, put or get is divided for several networks.";
     RAIL_PATIENCE_US: u64 = 3_000_000, "us", "-", "0230", "A network of several by which nothing comes for so long, while the peer answers by the first one, is given up.";
+    RAIL_SAID_US: u64 = 500_000, "us", "-", "0230", "So long after a network of several was given up a line says so, if the job has not ended.";
     SHARED_FROM: u64 = 64 << 10, "bytes", "-", "-", "From this length on a receiver that copies asks its sender to copy from the other end.";
     DEVICE_EXPORTED_FROM: u64 = 1, "bytes", "-", "0219", "From this length on a message from memory of a device is announced with a handle of that memory, by which its receiver's driver copies it.";
     DEVICE_REDUCED_FROM: u64 = 256 << 10, "bytes", "-", "0219", "From this length on a blocking reduction asks all ranks whether their elements are in memory of devices, and combines them there by kernels if they are.";

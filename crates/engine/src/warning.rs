@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use isthmus_os::process;
 
-use crate::channel::network::RAILS;
 use crate::tunables::speaks_for_job;
 
 /// A warning. Its number is that of its bit in the job's memory.
@@ -52,9 +51,6 @@ pub enum Warning {
     /// The fourth one.
     FourthRail,
 }
-
-/// By the rails' numbers, of which the first has none.
-pub(crate) const RAILS_GIVEN_UP: [Warning; RAILS - 1] = [Warning::SecondRail, Warning::ThirdRail, Warning::FourthRail];
 
 /// Where the job keeps what has been said, and the process that may look there.
 static SAID: OnceLock<(&'static AtomicU64, u32)> = OnceLock::new();

@@ -20,8 +20,8 @@ use isthmus_shm::Segment;
 use isthmus_transfer::Direction;
 
 use super::{Link, Network};
-use crate::limits::{RAIL_PATIENCE_US, RAIL_PIECE};
-use crate::warning::{RAILS_GIVEN_UP, Warning, warn};
+use crate::limits::{RAIL_PATIENCE_US, RAIL_PIECE, RAIL_SAID_US};
+use crate::warning::{Warning, warn};
 use crate::{counters, tunables};
 
 /// Networks that are used at most, that of frames among them.
@@ -31,8 +31,8 @@ pub(super) const BY_RAIL: u64 = 1 << 62;
 /// Pieces of one peer's on a rail, however short.
 const DEPTH: u32 = 8;
 
-/// A job in which a process has died ends sooner.
-const SAID_AFTER: Duration = Duration::from_millis(500);
+/// That one of them was given up, by its number.
+const GIVEN_UP: [Warning; RAILS - 1] = [Warning::SecondRail, Warning::ThirdRail, Warning::FourthRail];
 
 /// All rails but the first.
 #[derive(Debug, Default)]
@@ -427,10 +427,12 @@ impl Network {
     /// Say which rails were given up a while ago.
     pub(super) fn say_what_was_given_up(&mut self) {
         let rails = &mut self.rails;
-        for (_, at, why) in rails.unsaid.extract_if(.., |(when, ..)| when.elapsed() >= SAID_AFTER) {
+        // A job in which a process has died ends sooner.
+        let said_after = Duration::from_micros(RAIL_SAID_US);
+        for (_, at, why) in rails.unsaid.extract_if(.., |(when, ..)| when.elapsed() >= said_after) {
             let (host, name) = (host::name(), &rails.rails[at].name);
             let line = format!("isthmus: host {host}: the network {name} is not used any more: {why}");
-            warn(RAILS_GIVEN_UP[at], &line);
+            warn(GIVEN_UP[at], &line);
         }
     }
 

@@ -34,7 +34,7 @@ const _: () = assert!(ENTRY <= BESIDE);
 
 /// Puts of a flow to one region, or none now.
 #[derive(Debug)]
-struct Held {
+struct HeldPuts {
     flow: FlowId,
     /// Of its own: the one that the puts were made with may be gone before they are.
     target: Target,
@@ -47,11 +47,11 @@ struct Held {
     asked: Option<(usize, Turn)>,
 }
 
-static HELD: Mutex<Vec<Held>> = Mutex::new(Vec::new());
+static HELD: Mutex<Vec<HeldPuts>> = Mutex::new(Vec::new());
 /// Are there some?
 static ANY: AtomicBool = AtomicBool::new(false);
 
-fn all() -> MutexGuard<'static, Vec<Held>> {
+fn all() -> MutexGuard<'static, Vec<HeldPuts>> {
     HELD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -99,18 +99,18 @@ pub(in crate::rma) unsafe fn hold_put(
 
 /// Where puts to a region are held; `None`: there are too many such places.
 fn place_for<'a>(
-    all: &'a mut Vec<Held>,
+    all: &'a mut Vec<HeldPuts>,
     flow: FlowId,
     target: &Target,
     boxes: &'static Mailboxes,
-) -> Option<&'a mut Held> {
+) -> Option<&'a mut HeldPuts> {
     let found = all
         .iter()
         .position(|held| held.flow == flow && held.target.is_alike(target));
     let at = match found {
         Some(at) => at,
         None => {
-            let new = Held {
+            let new = HeldPuts {
                 flow,
                 target: target.twin(),
                 boxes,
@@ -150,7 +150,7 @@ pub(in crate::rma) fn holds_some() -> bool {
 pub(in crate::rma) fn finish_held(flow: FlowId, peer: Option<Peer>) -> Result<()> {
     let home = home()?;
     let mut all = all();
-    let is_meant = |held: &Held| held.flow == flow && peer.is_none_or(|peer| peer == held.target.peer());
+    let is_meant = |held: &HeldPuts| held.flow == flow && peer.is_none_or(|peer| peer == held.target.peer());
     for held in all.iter_mut().filter(|held| is_meant(held)) {
         held.ask(home);
     }
@@ -162,7 +162,7 @@ pub(in crate::rma) fn finish_held(flow: FlowId, peer: Option<Peer>) -> Result<()
     done
 }
 
-impl Held {
+impl HeldPuts {
     /// # Safety
     /// The bytes must be readable at `from`.
     unsafe fn add(&mut self, entry: Entry, from: *const u8) {
