@@ -103,7 +103,7 @@ impl Flow {
     /// As for [`Self::put_bytes`].
     #[inline]
     pub unsafe fn held_put(&self, target: &Target, at: u64, from: *const u8, length: usize) -> Result<()> {
-        if target.shift().is_none() && fault_events() == 0 {
+        if target.shift().is_none() && fault_events() == 0 && mailbox::is_one_of_several() {
             target.check(at, length as u64)?;
             self.stored.store(true, Ordering::Relaxed);
             // SAFETY: the caller's promise.

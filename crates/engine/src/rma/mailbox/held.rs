@@ -3,7 +3,7 @@
 //! A put that is *held* is copied behind others of its flow to the same region. What would fill a box, or is there when the flow is flushed, is copied
 //! into one. If the target is away by then, the origin makes a single copy for each.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use isthmus_shm::backoff::LOOKS_AT_ANSWER;
@@ -135,9 +135,26 @@ fn place_for<'a>(
     all.get_mut(at)
 }
 
-/// Is anything held?
+/// Puts since the last flush, of all flows, and whether there were several before it: a guess at whether others will follow.
+static PUTS: AtomicU32 = AtomicU32::new(0);
+static WERE_SEVERAL: AtomicBool = AtomicBool::new(false);
+
+/// A put begins: is it likely to be one of several? One alone is asked for at once, which costs less.
+#[inline]
+pub(in crate::rma) fn is_one_of_several() -> bool {
+    let before = PUTS.load(Ordering::Relaxed);
+    PUTS.store(before.saturating_add(1), Ordering::Relaxed);
+    before > 0 || WERE_SEVERAL.load(Ordering::Relaxed)
+}
+
+/// A flow is flushed. True: something is held.
 #[inline]
 pub(in crate::rma) fn holds_some() -> bool {
+    let puts = PUTS.load(Ordering::Relaxed);
+    if puts != 0 {
+        PUTS.store(0, Ordering::Relaxed);
+        WERE_SEVERAL.store(puts > 1, Ordering::Relaxed);
+    }
     ANY.load(Ordering::Relaxed)
 }
 
