@@ -240,21 +240,23 @@ impl Flow {
     /// operations from now on is read after it (docs/decisions/0101). Loads of its own come after it once it has fenced. Blocks.
     #[inline]
     pub fn flush(&self, peer: impl FnOnce() -> Peer) -> Result<()> {
-        self.flush_stores();
         if mailbox::holds_some() {
             let peer = peer();
-            mailbox::finish_held(self.id(), Some(peer))?;
-            return service::finish_calls(Completion::All, || self.id(), || Some(peer));
+            let held = mailbox::finish_held(self.id(), Some(peer));
+            self.flush_stores();
+            return held.and(service::finish_calls(Completion::All, || self.id(), || Some(peer)));
         }
+        self.flush_stores();
         service::finish_calls(Completion::All, || self.id(), || Some(peer()))
     }
 
     /// As [`Self::flush`], of everything that was started. Blocks.
     #[inline]
     pub fn flush_all(&self) -> Result<()> {
-        self.finish_held()?;
+        let held = self.finish_held();
         self.flush_stores();
-        service::finish_calls(Completion::All, || self.id(), || None)
+        // Whatever becomes of those, all others are completed.
+        held.and(service::finish_calls(Completion::All, || self.id(), || None))
     }
 
     /// Wait until the buffers of what was started to one target may be used again, and the results are there. Blocks while some are to
@@ -320,10 +322,10 @@ impl Flow {
     /// that are told so by a store of ours, and cheaper. Blocks while something is under way to another node.
     #[inline]
     pub fn publish(&self) -> Result<()> {
-        self.finish_held()?;
+        let held = self.finish_held();
         self.stored.store(false, Ordering::Relaxed);
         fence(Ordering::Release);
-        service::finish_calls(Completion::All, || self.id(), || None)
+        held.and(service::finish_calls(Completion::All, || self.id(), || None))
     }
 
     /// What tells it from others.

@@ -198,7 +198,10 @@ impl Mailboxes {
             return false;
         };
         if wanted.what == What::Batch as u32 {
-            // SAFETY: the operands are so long, and the box is ours; any bits are numbers.
+            if request.lies != IN_BOX || request.is_in_rows() || given > BOX_BYTES {
+                return false;
+            }
+            // SAFETY: the room has as many bytes, and the box is ours; any bits are numbers.
             return unsafe {
                 let first = mailbox.request().add(FIXED).cast::<held::Entry>().read();
                 held::put_all(request.region, first, self.room(index), given)

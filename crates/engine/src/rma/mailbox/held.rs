@@ -17,7 +17,7 @@ use crate::rma::flow_id::FlowId;
 use crate::rma::target::Target;
 use crate::rma::{ProcessContext, home};
 use crate::types::Peer;
-use crate::{Result, counters};
+use crate::{Result, allows_threads, counters};
 
 /// Where the bytes of a put go. That of the first one lies behind the request, so that one alone is a request like others; that of each other before
 /// its bytes. Bytes end at a multiple of eight.
@@ -55,7 +55,8 @@ fn all() -> MutexGuard<'static, Vec<HeldPuts>> {
     HELD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Hold a put of `length` bytes at `at` until [`finish_held`] of this flow. False: nothing was done.
+/// Hold a put of `length` bytes at `at` until [`finish_held`] of this flow. False: nothing was done. Where threads are allowed none is held: a flush
+/// of one would have to wait for puts that another one is completing.
 ///
 /// # Errors
 /// A put that was held before has failed.
@@ -68,71 +69,77 @@ pub(in crate::rma) unsafe fn hold_put(
     at: u64,
     (from, length): (*const u8, usize),
 ) -> Result<bool> {
-    if length > BOX_HELD {
+    if length > BOX_HELD || allows_threads() {
         return Ok(false);
     }
     let Some(boxes) = target.mailboxes().filter(|boxes| boxes.is_progressing()) else {
         return Ok(false);
     };
-    let home = home()?;
-    let mut all = all();
-    let Some(held) = place_for(&mut all, flow, target, boxes) else {
-        return Ok(false);
-    };
-    // After one that did not answer, operations go alone for a while, as they do without being held.
-    if held.count == 0 && !held.target.is_trusted(1) {
-        return Ok(false);
-    }
-    if held.bytes.len() + ENTRY + length > BOX_BYTES {
-        held.ask(home);
-        held.settle(home)?;
-    }
     let entry = Entry {
         at,
         length: length as u64,
     };
+    let mut full = {
+        let mut all = all();
+        let Some(place) = place_for(&mut all, flow, target, boxes) else {
+            return Ok(false);
+        };
+        let held = &mut all[place];
+        // After one that did not answer, operations go alone for a while, as they do without being held.
+        if held.count == 0 && !held.target.is_trusted(1) {
+            return Ok(false);
+        }
+        if held.bytes.len() + ENTRY + length <= BOX_BYTES {
+            // SAFETY: the caller's promise.
+            unsafe { held.add(entry, from) };
+            ANY.store(true, Ordering::Relaxed);
+            return Ok(true);
+        }
+        all.swap_remove(place)
+    };
+    let home = home()?;
+    full.ask(home);
+    full.settle(home)?;
     // SAFETY: the caller's promise.
-    unsafe { held.add(entry, from) };
-    ANY.store(true, Ordering::Relaxed);
+    unsafe { full.add(entry, from) };
+    keep([full]);
     Ok(true)
 }
 
-/// Where puts to a region are held; `None`: there are too many such places.
-fn place_for<'a>(
-    all: &'a mut Vec<HeldPuts>,
-    flow: FlowId,
-    target: &Target,
-    boxes: &'static Mailboxes,
-) -> Option<&'a mut HeldPuts> {
+/// Their places serve the next puts. What waits for a target calls the user's code, which may put and flush: places are out of the list meanwhile.
+fn keep(places: impl IntoIterator<Item = HeldPuts>) {
+    let mut all = all();
+    for held in places {
+        if held.count > 0 || all.len() < BOXES_AT_A_TIME {
+            all.push(held);
+        }
+    }
+    ANY.store(all.iter().any(|held| held.count > 0), Ordering::Relaxed);
+}
+
+/// The place where puts to a region are held; `None`: there are too many such places.
+fn place_for(all: &mut Vec<HeldPuts>, flow: FlowId, target: &Target, boxes: &'static Mailboxes) -> Option<usize> {
     let found = all
         .iter()
         .position(|held| held.flow == flow && held.target.is_alike(target));
-    let at = match found {
-        Some(at) => at,
-        None => {
-            let new = HeldPuts {
-                flow,
-                target: target.twin(),
-                boxes,
-                first: Entry { at: 0, length: 0 },
-                count: 0,
-                bytes: Vec::with_capacity(BOX_BYTES),
-                asked: None,
-            };
-            match all.iter().position(|held| held.count == 0) {
-                Some(idle) => {
-                    all[idle] = new;
-                    idle
-                }
-                None if all.len() < BOXES_AT_A_TIME => {
-                    all.push(new);
-                    all.len() - 1
-                }
-                None => return None,
-            }
-        }
-    };
-    all.get_mut(at)
+    if found.is_some() {
+        return found;
+    }
+    // An idle place knows whether its target answered: it serves another one only where there are no more.
+    if all.len() >= BOXES_AT_A_TIME {
+        let idle = all.iter().position(|held| held.count == 0)?;
+        all.swap_remove(idle);
+    }
+    all.push(HeldPuts {
+        flow,
+        target: target.twin(),
+        boxes,
+        first: Entry { at: 0, length: 0 },
+        count: 0,
+        bytes: Vec::with_capacity(BOX_BYTES),
+        asked: None,
+    });
+    Some(all.len() - 1)
 }
 
 /// Puts since the last flush, of all flows, and whether there were several before it: a guess at whether others will follow.
@@ -166,16 +173,15 @@ pub(in crate::rma) fn holds_some() -> bool {
 #[inline(never)]
 pub(in crate::rma) fn finish_held(flow: FlowId, peer: Option<Peer>) -> Result<()> {
     let home = home()?;
-    let mut all = all();
-    let is_meant = |held: &HeldPuts| held.flow == flow && peer.is_none_or(|peer| peer == held.target.peer());
-    for held in all.iter_mut().filter(|held| is_meant(held)) {
-        held.ask(home);
-    }
+    let is_meant =
+        |held: &mut HeldPuts| held.count > 0 && held.flow == flow && peer.is_none_or(|peer| peer == held.target.peer());
+    let mut meant: Vec<HeldPuts> = all().extract_if(.., is_meant).collect();
+    meant.iter_mut().for_each(|held| held.ask(home));
     let mut done = Ok(());
-    for held in all.iter_mut().filter(|held| is_meant(held)) {
+    for held in &mut meant {
         done = done.and(held.settle(home));
     }
-    ANY.store(all.iter().any(|held| held.count > 0), Ordering::Relaxed);
+    keep(meant);
     done
 }
 
@@ -291,7 +297,7 @@ unsafe fn each(first: Entry, room: *const u8, used: usize, mut f: impl FnMut(u64
 /// Do the puts of a peer's request that lie in so many bytes of this process's box. False: they make no sense.
 ///
 /// # Safety
-/// The bytes must be readable, and at least as many as [`BOX_BYTES`] if they are not so many.
+/// The bytes must be readable.
 pub(super) unsafe fn put_all(region: u32, first: Entry, room: *const u8, given: usize) -> bool {
     let wanted = PeerRequest {
         what: What::Put as u32,
