@@ -106,6 +106,7 @@ table! {
     LOOPBACK_BYTES = "loopback_bytes", "Bytes that came here through a socket of this host.";
     NETWORK_RMA_BYTES = "network_rma_bytes", "Bytes of puts and gets that the network has written to, or read from, windows of ranks on other nodes.";
     NETWORK_READ_BYTES = "network_read_bytes", "Bytes that were read out of the memory of ranks on other nodes.";
+    RAIL_BYTES = "rail_bytes", "Bytes of messages, puts and gets that this rank moved by another network than the first of `fabric_network`.";
     RING_BYTES = "ring_bytes", "Bytes of rendezvous that streamed through a ring.";
     ADVERTISED = "advertised", "Receives whose senders were told where they lie.";
     CLAIMED = "claimed", "Receives of peers that computed, and that this rank wrote into.";
@@ -130,6 +131,7 @@ table! {
     LOCKS_TAKEN_OVER = "locks_taken_over", "Locks of accumulates that this rank took over from a rank that died with them.";
     RMA_LOCKED_REGIONS = "rma_locked_regions", "Regions of any rank that this rank made go over from atomic instructions to locks, by a long accumulate.";
     RMA_CALLS = "rma_calls", "One-sided operations, or pieces of them, that asked their target for help, since single copies are refused.";
+    RMA_HELD = "rma_held", "Puts of others that came together, and that this rank did.";
     RMA_SERVED = "rma_served", "One-sided operations of others that this rank helped.";
     SPINS = "spins", "Times this rank, which has a CPU of its own, had polled 64 times without success and went on polling.";
     YIELDS = "yields", "Times this rank, which shares CPUs with others of its job or waits for another node, yielded its CPU, since nothing came.";

@@ -42,6 +42,9 @@ limits! {
     NETWORK_FROM: usize = 16 << 10, "bytes", "-", "0082", "No shorter message is announced to another node, whatever `network_eager` says.";
     NETWORK_PIECE: u64 = 512 << 10, "bytes", "Zen 5", "0082", "The longest part of a long message, put or get that goes to another node by one request, unless `network_piece` says another.";
     NETWORK_PIECE_PACED: u64 = 176 << 10, "bytes", "Zen 5", "0082", "The same where the kernel's congestion control is BBR, which paces a connection with more under way at a third of what the network carries.";
+    RAIL_PIECE: u64 = 64 << 10, "bytes", "-", "0230", "The shortest piece into which a long message, put or get is divided for several networks.";
+    RAIL_PATIENCE_US: u64 = 3_000_000, "us", "-", "0230", "A network of several by which nothing comes for so long, while the peer answers by the first one, is given up.";
+    RAIL_SAID_US: u64 = 500_000, "us", "-", "0230", "So long after a network of several was given up a line says so, if the job has not ended.";
     SHARED_FROM: u64 = 64 << 10, "bytes", "-", "-", "From this length on a receiver that copies asks its sender to copy from the other end.";
     DEVICE_EXPORTED_FROM: u64 = 1, "bytes", "-", "0219", "From this length on a message from memory of a device is announced with a handle of that memory, by which its receiver's driver copies it.";
     DEVICE_REDUCED_FROM: u64 = 256 << 10, "bytes", "-", "0219", "From this length on a blocking reduction asks all ranks whether their elements are in memory of devices, and combines them there by kernels if they are.";
@@ -147,6 +150,7 @@ limits! {
     // One-sided operations on ordinary memory of a target on this node.
     BOXES: usize = 8, "times", "-", "0070", "Mailboxes of a process.";
     BOX_BYTES: usize = 16 << 10, "bytes", "-", "0070", "Bytes of data that an operation in a mailbox and its answer may have.";
+    BOX_HELD: usize = 2 << 10, "bytes", "Zen 5", "0070", "A put of so many bytes at most may wait in a mailbox for others to the same region, until something completes them.";
     BOX_TRIES: u16 = 3, "times", "-", "0070", "So many times in a row an operation may be posted to a target that is not inside the library before that is done more seldom,";
     BOX_SELDOM: u16 = 16, "times", "-", "0070", "one of so many times.";
     BOX_MISSES: u8 = 8, "times", "-", "0070", "Operations that are not posted after many that nobody took: two to the power of this at most.";

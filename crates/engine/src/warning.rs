@@ -42,6 +42,14 @@ pub enum Warning {
     TwoMpis,
     /// The file of `ROMIO_HINTS` cannot be read.
     NamedHints,
+    /// Several networks are asked for that the provider cannot use.
+    Rails,
+    /// The second of several networks is not used any more.
+    SecondRail,
+    /// The third one.
+    ThirdRail,
+    /// The fourth one.
+    FourthRail,
 }
 
 /// Where the job keeps what has been said, and the process that may look there.

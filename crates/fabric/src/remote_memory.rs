@@ -39,6 +39,12 @@ impl Endpoint {
         self.offer.has_rma()
     }
 
+    /// Are keys as they are chosen here? Not where the provider picks them.
+    pub fn takes_keys(&self) -> bool {
+        let (mode, bits) = self.offer.registration();
+        mode & abi::MR_PROV_KEY == 0 && bits == 64
+    }
+
     /// Let peers read `length` bytes at `at`. `key` is random: any process that knows it may read; a provider that picks keys
     /// itself (`FI_MR_PROV_KEY`) takes no notice of it. Does not block, but for as long as the provider
     /// takes to pin memory.
@@ -264,6 +270,49 @@ mod tests {
 
     use crate::endpoint::tests::pair;
     use crate::{Event, Sent};
+
+    /// A closed endpoint ends its reads: their memory may be used for something else.
+    #[test]
+    fn a_closed_endpoint_writes_nothing_any_more() {
+        let wanted = crate::provider::ProviderFilter {
+            interface: Some([127, 0, 0, 1].into()),
+            ..crate::provider::ProviderFilter::default()
+        };
+        let Some((frames, _)) = pair() else { return };
+        if !frames.can_read() {
+            return;
+        }
+        const LENGTH: usize = 4 << 20;
+        let open = || crate::Endpoint::open_for_memory(&wanted).expect("as the one above");
+        let (mut one, mut other) = (open(), open());
+        let theirs = vec![7_u8; LENGTH];
+        let mut ours = vec![0_u8; LENGTH];
+        // SAFETY: `theirs` lives longer than the endpoint.
+        let exposed = unsafe { other.expose(theirs.as_ptr(), LENGTH, 5) }.expect("memory to register");
+        let from = one.resolve(other.name()).expect("a name");
+        let remote = (exposed.key(), theirs.as_ptr() as u64, 0);
+        let began = Instant::now();
+        // SAFETY: `ours` lives longer than the endpoint.
+        while unsafe { one.read(from, remote, (ours.as_mut_ptr(), LENGTH), 1) }.expect("an open way") == Sent::Busy {
+            assert!(began.elapsed() < Duration::from_secs(20), "no connection");
+            for endpoint in [&mut one, &mut other] {
+                assert!(endpoint.poll().expect("a working endpoint").is_none());
+            }
+        }
+        while !ours.contains(&7) {
+            assert!(began.elapsed() < Duration::from_secs(20), "nothing comes");
+            for endpoint in [&mut other, &mut one] {
+                let _ = endpoint.poll().expect("a working endpoint");
+            }
+        }
+        drop(one);
+        ours.fill(0);
+        for _ in 0..1000 {
+            let _ = other.poll();
+        }
+        assert!(!ours.contains(&7));
+        other.withdraw(exposed);
+    }
 
     /// Pieces of a peer's memory, read one after the other; the peer only makes progress.
     #[test]

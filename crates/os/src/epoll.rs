@@ -1,7 +1,7 @@
 //! Waiting for one descriptor, once per time that one is told to (`epoll(7)`, `EPOLLONESHOT`).
 
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::event::Timespec;
@@ -59,6 +59,28 @@ impl Once {
     }
 }
 
+/// Can be read while one of several descriptors can. Those that are closed count no more.
+#[derive(Debug)]
+pub struct AnyOf(OwnedFd);
+
+impl AnyOf {
+    /// Of these.
+    pub fn new<'a>(descriptors: impl IntoIterator<Item = BorrowedFd<'a>>) -> Result<Self> {
+        let epoll = named("epoll_create1", epoll::create(epoll::CreateFlags::CLOEXEC))?;
+        for descriptor in descriptors {
+            let (data, readable) = (EventData::new_u64(0), EventFlags::IN);
+            named("epoll_ctl", epoll::add(&epoll, descriptor, data, readable))?;
+        }
+        Ok(Self(epoll))
+    }
+}
+
+impl AsFd for AnyOf {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Write;
@@ -81,6 +103,23 @@ mod tests {
             told.recv().expect("it can be read");
             assert!(told.recv_timeout(soon).is_err(), "only once");
         }
+    }
+
+    #[test]
+    fn one_of_several_is_enough_and_closed_ones_say_nothing() {
+        let ((first, _silent), (second, mut writer)) =
+            (std::io::pipe().expect("a pipe"), std::io::pipe().expect("a pipe"));
+        let any = AnyOf::new([first.as_fd(), second.as_fd()]).expect("an epoll descriptor");
+        let once = Once::new(&any).expect("an epoll descriptor");
+        let is_told = || {
+            once.arm().expect("armed");
+            once.wait_for(Some(Duration::from_millis(1)))
+        };
+        assert_eq!(is_told(), Ok(false));
+        writer.write_all(b"x").expect("room");
+        assert_eq!(is_told(), Ok(true));
+        drop(second);
+        assert_eq!(is_told(), Ok(false));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use isthmus_engine::supports_devices;
+use isthmus_engine::{supports_devices, tunables};
 use isthmus_fabric::bare::Bare;
 use isthmus_fabric::provider::ProviderFilter;
 use serde::Serialize;
@@ -122,7 +122,7 @@ impl Supported {
         rows.push(row(
             "network",
             match &self.network {
-                Ok(provider) => format!("libfabric, provider {provider}"),
+                Ok(provider) => format!("libfabric, provider {provider}{}", rails()),
                 Err(reason) => format!("none, jobs of one node only: {reason}"),
             },
         ));
@@ -135,6 +135,15 @@ impl Supported {
             ),
         ));
         rows
+    }
+}
+
+/// By which networks messages are to go, where there are several.
+fn rails() -> String {
+    let named = tunables::FABRIC_NETWORK.get().unwrap_or_default();
+    match named.split_once(',') {
+        Some((first, others)) => format!("; long messages by {first},{others}, all else by {first}"),
+        None => String::new(),
     }
 }
 

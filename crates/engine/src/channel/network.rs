@@ -14,6 +14,7 @@ pub(crate) mod frame;
 mod liveness;
 mod memory;
 mod one_sided;
+mod rails;
 mod reaching;
 pub(crate) mod replay;
 mod watch;
@@ -23,7 +24,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use isthmus_fabric::provider::{self, ProviderFilter};
+use isthmus_fabric::provider::ProviderFilter;
 use isthmus_fabric::{Destination, Endpoint, Exposed, Frame};
 use isthmus_os::switches::Switch;
 use isthmus_shm::ring::Header;
@@ -38,6 +39,7 @@ pub use card::version;
 use frame::Seal;
 use liveness::Liveness;
 pub(crate) use memory::RemoteRead;
+use rails::{RAILS, RailLink, Rails};
 use reaching::Reaching;
 use replay::{Arrivals, Replay};
 use watch::Watch;
@@ -68,6 +70,8 @@ pub fn looks() -> u32 {
 #[derive(Debug)]
 pub(crate) struct Network {
     pub endpoint: Endpoint,
+    /// Further networks.
+    rails: Rails,
     watch: Option<Watch>,
     /// What proves that a frame is of this job.
     pub seal: Seal,
@@ -159,6 +163,11 @@ pub(crate) struct Link {
     pub owes: bool,
     /// Reads that are under way from there, and their bytes.
     reading: (u32, u64),
+    /// Pieces of puts and gets that are under way to and from there, and their bytes.
+    moving: (u32, u64),
+    /// What there is with it on further rails, and which of those it has given up: a bit for each.
+    rails: [RailLink; RAILS - 1],
+    closed: u32,
     /// Records that wait for a receive, or for memory: see [`Engine::stays`].
     pub held: VecDeque<HeldRecord>,
     /// The way there is closed.
@@ -287,32 +296,31 @@ impl Network {
         if segment.nodes() < 2 {
             return Ok(None);
         }
+        let mut networks = rails::networks();
+        let further = networks.split_off(networks.len().min(1));
         let wanted = ProviderFilter {
             provider: tunables::FABRIC.get().map(str::to_owned),
             interface: std::env::var("ISTHMUS_NODE_ADDRESS")
                 .ok()
                 .and_then(|text| text.parse().ok()),
-            network: tunables::FABRIC_NETWORK.get().map(|name| provider::Network {
-                name: name.to_owned(),
-                addresses: isthmus_os::network::addresses_on(name),
-            }),
+            network: networks.pop(),
         };
-        let endpoint = Endpoint::open(&wanted).map_err(|error| {
+        let named = |error: &dyn std::fmt::Display| {
             let host = isthmus_os::host::name();
             Error::Boot(format!("rank {me} on host {host} cannot open the network: {error}"))
-        })?;
-        if !card::has_room_for(endpoint.name()) {
+        };
+        let endpoint = Endpoint::open(&wanted).map_err(|error| named(&error))?;
+        let rails = Rails::open(further, &endpoint).map_err(|error| named(&error))?;
+        if !card::has_room_for(std::iter::once(endpoint.name()).chain(rails.names())) {
             let what = endpoint.provider();
             return Err(Error::Boot(format!(
                 "the addresses of libfabric's provider {what} are longer than we can tell"
             )));
         }
-        let watch = endpoint
-            .descriptor()
-            .and_then(|descriptor| Watch::start(descriptor, segment.slot(me).doorbell()));
-        Ok(Some(Box::new(Self {
+        let mut network = Box::new(Self {
             endpoint,
-            watch,
+            rails,
+            watch: None,
             seal: Seal::of(nonce),
             links: (0..segment.ranks()).map(|_| None).collect(),
             linked: Vec::new(),
@@ -333,7 +341,10 @@ impl Network {
             looked_at: Instant::now(),
             since_sockets: Duration::ZERO,
             watched: 0,
-        })))
+        });
+        let descriptor = network.descriptor();
+        network.watch = descriptor.and_then(|descriptor| Watch::start(descriptor, segment.slot(me).doorbell()));
+        Ok(Some(network))
     }
 
     /// The ring that is written for a peer on another node.
@@ -436,7 +447,7 @@ impl Network {
     pub fn has_work(&mut self) -> bool {
         // What keeps awake, or ends the sleep, may be of the network.
         self.hurry();
-        if self.has_reads_to_start() || self.has_one_sided_to_start() || !self.endpoint.may_sleep() {
+        if self.has_reads_to_start() || self.has_one_sided_to_start() || !self.may_sleep() {
             return true;
         }
         // A watch that is armed first reports earlier events.

@@ -40,13 +40,13 @@ impl Engine {
 
     /// What tells of the network's events; `None`: there is no network, or nothing that tells.
     pub fn watch_network(&mut self) -> Option<Once> {
-        Once::new(self.channels.network()?.endpoint.descriptor()?).ok()
+        Once::new(self.channels.network()?.descriptor()?).ok()
     }
 
     /// Has the network nothing to do until its descriptor says so?
     pub fn network_may_sleep(&mut self) -> bool {
         let network = self.channels.network_mut();
-        network.is_some_and(|network| network.endpoint.may_sleep())
+        network.is_some_and(Network::may_sleep)
     }
 
     /// Has somebody not answered yet who was sent something, over a connection that may lose it?
@@ -121,7 +121,7 @@ impl Engine {
 
     /// Take what has come. True: something had.
     pub(super) fn take_frames(&mut self) -> bool {
-        let mut came = false;
+        let mut came = self.channels.network_mut().is_some_and(Network::poll_rails);
         for _ in 0..BURST {
             let Some(network) = self.channels.network_mut() else {
                 break;
@@ -165,6 +165,10 @@ impl Engine {
                 self.end_over_change(peer, length);
             };
             network.hear_parting(peer, prefix.flags);
+            let closed = frame::closed(prefix.flags);
+            if network.says_more(peer, closed) {
+                network.hear_closed(peer, closed);
+            }
             if !network.hear_come(peer, &prefix) {
                 self.end_over(peer, "that frames have come which were never sent to it");
             }

@@ -93,6 +93,28 @@ impl Flow {
         unsafe { self.put(target, &to, &from) }
     }
 
+    /// As [`Self::put_bytes`], but short bytes that only the target's process can store may stay with this one until the flow is flushed or
+    /// [published](Self::publish): then the target is asked once for all of them.
+    ///
+    /// # Errors
+    /// As for [`Self::put_bytes`].
+    ///
+    /// # Safety
+    /// As for [`Self::put_bytes`].
+    #[inline]
+    pub unsafe fn held_put(&self, target: &Target, at: u64, from: *const u8, length: usize) -> Result<()> {
+        if target.shift().is_none() && fault_events() == 0 && mailbox::is_one_of_several() {
+            target.check(at, length as u64)?;
+            self.stored.store(true, Ordering::Relaxed);
+            // SAFETY: the caller's promise.
+            if unsafe { mailbox::hold_put(self.id(), target, at, (from, length)) }? {
+                return Ok(());
+            }
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.put_bytes(target, at, from, length) }
+    }
+
     /// As [`Self::put_bytes`], but short bytes that only the target's process can store may be left to it: they are there when it has called
     /// [`finish_left`](super::finish_left), after having been told so by us. The caller ensures that they are not needed before.
     ///
@@ -218,6 +240,12 @@ impl Flow {
     /// operations from now on is read after it (docs/decisions/0101). Loads of its own come after it once it has fenced. Blocks.
     #[inline]
     pub fn flush(&self, peer: impl FnOnce() -> Peer) -> Result<()> {
+        if mailbox::holds_some() {
+            let peer = peer();
+            let held = mailbox::finish_held(self.id(), Some(peer));
+            self.flush_stores();
+            return held.and(service::finish_calls(Completion::All, || self.id(), || Some(peer)));
+        }
         self.flush_stores();
         service::finish_calls(Completion::All, || self.id(), || Some(peer()))
     }
@@ -225,8 +253,10 @@ impl Flow {
     /// As [`Self::flush`], of everything that was started. Blocks.
     #[inline]
     pub fn flush_all(&self) -> Result<()> {
+        let held = self.finish_held();
         self.flush_stores();
-        service::finish_calls(Completion::All, || self.id(), || None)
+        // Whatever becomes of those, all others are completed.
+        held.and(service::finish_calls(Completion::All, || self.id(), || None))
     }
 
     /// Wait until the buffers of what was started to one target may be used again, and the results are there. Blocks while some are to
@@ -263,6 +293,14 @@ impl Flow {
     }
 
     #[inline]
+    fn finish_held(&self) -> Result<()> {
+        match mailbox::holds_some() {
+            true => mailbox::finish_held(self.id(), None),
+            false => Ok(()),
+        }
+    }
+
+    #[inline]
     fn flush_stores(&self) {
         if allows_threads() {
             // What another thread's flush has drained is what its CPU had stored, not what ours has.
@@ -284,9 +322,10 @@ impl Flow {
     /// that are told so by a store of ours, and cheaper. Blocks while something is under way to another node.
     #[inline]
     pub fn publish(&self) -> Result<()> {
+        let held = self.finish_held();
         self.stored.store(false, Ordering::Relaxed);
         fence(Ordering::Release);
-        service::finish_calls(Completion::All, || self.id(), || None)
+        held.and(service::finish_calls(Completion::All, || self.id(), || None))
     }
 
     /// What tells it from others.
@@ -580,6 +619,18 @@ unsafe fn by_single_copy(
     // SAFETY: the caller's promise.
     unsafe { service::moves(service::OF_NODE.into(), target, what, at, here, done..length) }?;
     Ok(())
+}
+
+/// A put that the target's process did not do.
+///
+/// # Safety
+/// So many bytes must be readable at `from`; those from `at` on must be in the region.
+pub(super) unsafe fn put_alone(target: &Target, at: u64, from: *const u8, length: usize) -> Result<()> {
+    check_alive(target.peer())?;
+    let length = length as u64;
+    let (at, from) = (Layout::contiguous(at, length), Layout::local(from, length));
+    // SAFETY: the caller's promise.
+    unsafe { by_single_copy(target, &at, &from, Direction::Push, 0..length) }
 }
 
 /// The layout of the peer's addresses.

@@ -13,6 +13,7 @@
 //! # Safety
 //! A request comes from a peer: region, offset, lengths and the kernel's number are checked before anything is touched.
 
+mod held;
 mod pieces;
 
 use std::ptr::NonNull;
@@ -39,6 +40,7 @@ use crate::limits::{
 use crate::memory::heap::{self, REGISTRY};
 use crate::{Error, Result, counters};
 
+pub(super) use held::{finish_held, hold_put, holds_some, is_one_of_several};
 pub(super) use pieces::{Outcome, Sides, ask_in_pieces, begin};
 
 /// Lies in shared memory, followed by the room for each box's data.
@@ -195,6 +197,16 @@ impl Mailboxes {
         let Some((operands, results)) = self.data(index, &request, given, results) else {
             return false;
         };
+        if wanted.what == What::Batch as u32 {
+            if request.lies != IN_BOX || request.is_in_rows() || given > BOX_BYTES {
+                return false;
+            }
+            // SAFETY: the room has as many bytes, and the box is ours; any bits are numbers.
+            return unsafe {
+                let first = mailbox.request().add(FIXED).cast::<held::Entry>().read();
+                held::put_all(request.region, first, self.room(index), given)
+            };
+        }
         if request.is_in_rows() {
             // Nothing else is asked of rows; results would lie on operands.
             if wanted.what != What::Put as u32 {
@@ -293,9 +305,9 @@ impl Request {
     #[inline]
     fn wanted(&self) -> Option<usize> {
         match What::of(u32::from(self.what))? {
-            What::Put | What::Accumulate => Some(0),
+            What::Put | What::Accumulate | What::Batch => Some(0),
             What::Get | What::GetAccumulate | What::CompareSwap => Some(self.length as usize),
-            What::Active | What::Expose | What::Batch => None,
+            What::Active | What::Expose => None,
         }
     }
 }

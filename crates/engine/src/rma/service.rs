@@ -374,11 +374,11 @@ pub(super) unsafe fn moves(
         unsafe {
             match what {
                 What::Put => {
-                    let mut data = buffers::take((end - done) as usize);
-                    let packed = Layout::local(data.as_mut_ptr(), end - done);
-                    local::copy_on(&mut here.cursor(done), &mut packed.cursor(0), end - done);
-                    let message = message_for(target.id(), what, &there, None, 0, &data);
-                    buffers::keep(data);
+                    let header = header_for(target.id(), what, &there, None, 0);
+                    let message = message_of(&header, &there.entries, (end - done) as usize, |data| {
+                        let packed = Layout::local(data.as_mut_ptr(), end - done);
+                        local::copy_on(&mut here.cursor(done), &mut packed.cursor(0), end - done);
+                    });
                     ask(completed_by, target, message, Vec::new())?;
                 }
                 _ => {
@@ -414,16 +414,17 @@ pub(super) unsafe fn accumulates(
     let mut done = range.start;
     while done < range.end {
         let end = range.end.min(done + piece);
-        // A no-op has no operands.
-        let mut data = Vec::new();
-        if let Some(from) = from {
-            data.resize((end - done) as usize, 0);
-            let packed = Layout::local(data.as_mut_ptr(), end - done);
-            // SAFETY: the caller vouches for `from`; the copy is ours.
-            unsafe { local::copy_on(&mut from.cursor(done), &mut packed.cursor(0), end - done) };
-        }
         let there = Listed::of(at, done..end);
-        let message = message_for(target.id(), what, &there, Some(combine), combine.width, &data);
+        let header = header_for(target.id(), what, &there, Some(combine), combine.width);
+        // A no-op has no operands.
+        let given = from.map_or(0, |_| (end - done) as usize);
+        let message = message_of(&header, &there.entries, given, |data| {
+            let packed = Layout::local(data.as_mut_ptr(), given as u64);
+            if let Some(from) = from {
+                // SAFETY: the caller vouches for `from`; the copy is ours.
+                unsafe { local::copy_on(&mut from.cursor(done), &mut packed.cursor(0), given as u64) };
+            }
+        });
         let results = result.map_or_else(Vec::new, |result| spans_of(result, done..end));
         // SAFETY: the caller vouches for `result`.
         unsafe { ask(flow.into(), target, message, results) }?;
@@ -558,19 +559,30 @@ impl Header {
 
 /// A call, as it is sent.
 fn message(header: &Header, spans: &[Span], data: &[u8]) -> Vec<u8> {
-    let mut message = buffers::with_room(HEADER + size_of_val(spans) + data.len());
+    message_of(header, spans, data.len(), |room| room.copy_from_slice(data))
+}
+
+/// The same, with so many bytes of data, which are written where they lie in it.
+fn message_of(header: &Header, spans: &[Span], bytes: usize, fill: impl FnOnce(&mut [u8])) -> Vec<u8> {
+    let spans_end = HEADER + size_of_val(spans);
+    let mut message = buffers::take(spans_end + bytes);
     // SAFETY: plain numbers without holes, read as bytes.
     unsafe {
-        message.extend_from_slice(std::slice::from_raw_parts(std::ptr::from_ref(header).cast(), HEADER));
-        message.extend_from_slice(std::slice::from_raw_parts(spans.as_ptr().cast(), size_of_val(spans)));
+        message[..HEADER].copy_from_slice(std::slice::from_raw_parts(std::ptr::from_ref(header).cast(), HEADER));
+        let listed = std::slice::from_raw_parts(spans.as_ptr().cast(), size_of_val(spans));
+        message[HEADER..spans_end].copy_from_slice(listed);
     }
-    message.extend_from_slice(data);
+    fill(&mut message[spans_end..]);
     message
 }
 
 /// What asks for it.
 fn message_for(region: u32, what: What, there: &Listed, combine: Option<&Combine>, width: u32, data: &[u8]) -> Vec<u8> {
-    let header = Header {
+    message(&header_for(region, what, there, combine, width), &there.entries, data)
+}
+
+fn header_for(region: u32, what: What, there: &Listed, combine: Option<&Combine>, width: u32) -> Header {
+    Header {
         wanted: PeerRequest {
             what: what as u32,
             region,
@@ -581,8 +593,7 @@ fn message_for(region: u32, what: What, there: &Listed, combine: Option<&Combine
         },
         spans: there.number,
         bytes: there.bytes,
-    };
-    message(&header, &there.entries, data)
+    }
 }
 
 /// Send the layer above at a peer what nobody waits for. Does not block.

@@ -101,6 +101,34 @@ impl Target {
         })
     }
 
+    /// Another one for the same region, which is not memory of a device.
+    pub(super) fn twin(&self) -> Self {
+        let transfer = OnceLock::new();
+        if let Some(known) = self.transfer.get().filter(|_| !self.is_on_device) {
+            let _ = transfer.set(*known);
+        }
+        Self {
+            is_on_device: false,
+            transfer,
+            refused: self
+                .refused
+                .each_ref()
+                .map(|refused| AtomicBool::new(refused.load(Ordering::Relaxed))),
+            mailboxes: AtomicPtr::new(self.mailboxes.load(Ordering::Relaxed)),
+            network_key: OnceLock::new(),
+            idle_rounds: AtomicU16::new(0),
+            unanswered: AtomicU8::new(0),
+            skipped: AtomicU16::new(0),
+            ..*self
+        }
+    }
+
+    /// Is the other one for the same region?
+    #[inline]
+    pub(super) fn is_alike(&self, other: &Self) -> bool {
+        (self.peer, self.id, self.base, self.length) == (other.peer, other.id, other.base, other.length)
+    }
+
     /// Its owner.
     #[inline]
     pub fn peer(&self) -> Peer {

@@ -8,9 +8,9 @@ use isthmus_engine::layout::Layout;
 use isthmus_engine::rma::{self, Scope, Target};
 use isthmus_mem::Kind;
 
-use super::Win;
 use super::epoch::Mode;
 use super::record::WindowAccess;
+use super::{Flavor, Win};
 use crate::constants::PROC_NULL;
 use crate::datatype::Datatype;
 use crate::device::{Mirrors, Use};
@@ -165,7 +165,9 @@ unsafe fn copy(
             }
             // Nobody may look before the target's MPI_Win_wait.
             Direction::Put(_) if win.epochs.mode() == Mode::Start => return leave(buffer, target, at, length, win),
-            Direction::Put(_) => win.flow.put_bytes(target, at, buffer, length)?,
+            // The target may have detached the memory before a flush.
+            Direction::Put(_) if win.flavor == Flavor::Dynamic => win.flow.put_bytes(target, at, buffer, length)?,
+            Direction::Put(_) => win.flow.held_put(target, at, buffer, length)?,
             Direction::Get(_) => win.flow.get_bytes(target, at, buffer.cast_mut(), length)?,
         };
     }

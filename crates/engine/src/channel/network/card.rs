@@ -23,9 +23,29 @@ fn kind(provider: &str) -> [u8; KIND] {
     kind
 }
 
-/// Can a card hold this address of an endpoint?
-pub(super) fn has_room_for(address: &[u8]) -> bool {
-    KIND + address.len() <= MAX_NAME
+/// Can a card hold these addresses of endpoints?
+pub(super) fn has_room_for<'a>(addresses: impl Iterator<Item = &'a [u8]>) -> bool {
+    KIND + addresses.map(|address| 1 + address.len()).sum::<usize>() <= MAX_NAME
+}
+
+/// Addresses, each behind a byte with its length.
+fn join<'a>(kind: [u8; KIND], addresses: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
+    let mut card = kind.to_vec();
+    for address in addresses {
+        card.push(address.len() as u8);
+        card.extend_from_slice(address);
+    }
+    card
+}
+
+/// The address on a rail.
+fn part(mut addresses: &[u8], rail: usize) -> Option<&[u8]> {
+    for _ in 0..rail {
+        let (length, rest) = addresses.split_first()?;
+        addresses = rest.get(usize::from(*length)..)?;
+    }
+    let (length, rest) = addresses.split_first()?;
+    rest.get(..usize::from(*length))
 }
 
 fn show(kind: &[u8]) -> String {
@@ -36,14 +56,25 @@ fn show(kind: &[u8]) -> String {
 impl Network {
     /// What this rank shows.
     pub fn card(&self) -> Vec<u8> {
-        [&kind(&self.endpoint.provider())[..], self.endpoint.name()].concat()
+        let addresses = std::iter::once(self.endpoint.name()).chain(self.rails.names());
+        join(kind(&self.endpoint.provider()), addresses)
     }
 
     /// By what a peer is reached; `None`: it has not shown it yet, or is of another kind.
     pub(super) fn address(&self, segment: &Segment, peer: u32) -> Option<Vec<u8>> {
+        self.address_on(segment, peer, 0)
+    }
+
+    /// The same on a further rail, if both have it.
+    pub(super) fn rail_address(&self, segment: &Segment, peer: u32, further: usize) -> Option<Vec<u8>> {
+        self.address_on(segment, peer, 1 + further)
+    }
+
+    fn address_on(&self, segment: &Segment, peer: u32, rail: usize) -> Option<Vec<u8>> {
         let shown = segment.card(peer)?.name()?;
-        let (theirs, address) = shown.split_at_checked(KIND)?;
-        (theirs == kind(&self.endpoint.provider())).then(|| address.to_vec())
+        let (theirs, addresses) = shown.split_at_checked(KIND)?;
+        let is_alike = theirs == kind(&self.endpoint.provider());
+        is_alike.then(|| part(addresses, rail).map(<[u8]>::to_vec))?
     }
 
     /// A peer of another kind that something is for, and a sentence that says so.
@@ -73,6 +104,18 @@ impl Network {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_card_has_an_address_for_each_rail() {
+        let names: [&[u8]; 3] = [&[1; 16], &[2], &[3; 28]];
+        let card = join(kind("net"), names.into_iter());
+        for (at, name) in names.into_iter().enumerate() {
+            assert_eq!(part(&card[KIND..], at), Some(name));
+        }
+        assert_eq!(part(&card[KIND..], 3), None);
+        assert_eq!(part(&card[KIND..card.len() - 1], 2), None, "cut off");
+        assert!(has_room_for(names.into_iter()) && !has_room_for([&[1_u8; 28][..]; 3].into_iter()));
+    }
 
     #[test]
     fn kinds_are_told_apart_and_shown() {

@@ -169,7 +169,12 @@ impl Network {
             source: me,
             sequence: link.replay.sent(),
             consumed: link.handled,
-            flags: announce_only | misses | asks | is_checked | link.liveness.flags(),
+            flags: announce_only
+                | misses
+                | asks
+                | is_checked
+                | link.liveness.flags()
+                | frame::closed_flags(self.rails.closed()),
             come: link.arrivals.come() as u32,
         };
         let bytes = self.endpoint.bytes(buffer);

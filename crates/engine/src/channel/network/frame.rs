@@ -16,10 +16,11 @@ use isthmus_fabric::FRAME;
 use isthmus_shm::ring::Header;
 use siphasher::sip::SipHasher24;
 
+use super::rails::RAILS;
 use crate::membership::control::Nonce;
 
 /// To be raised when what follows changes, the records among it: ranks of another format are told apart.
-pub const FORMAT: u32 = 5;
+pub const FORMAT: u32 = 6;
 /// Bytes of the header.
 pub const HEADER: usize = 40;
 /// Bytes of a record's header.
@@ -36,8 +37,11 @@ pub const PARTED: u32 = 4;
 pub const MISSES: u32 = 8;
 /// A checksum of the records ends the frame.
 pub const CHECKED: u32 = 16;
+/// From this bit on one for each rail but the first: the sender has given it up.
+const CLOSED_SHIFT: u32 = 5;
+const CLOSED: u32 = (1 << (RAILS - 1)) - 1;
 /// All of them.
-const FLAGS: u32 = ANNOUNCE_ONLY | ASKS | PARTED | MISSES | CHECKED;
+const FLAGS: u32 = ANNOUNCE_ONLY | ASKS | PARTED | MISSES | CHECKED | CLOSED << CLOSED_SHIFT;
 /// Bytes of a checksum: CRC-32 (IEEE 802.3), and zeros.
 const CHECKSUM: usize = 8;
 /// The flags stand above the length, which has so many bits.
@@ -133,6 +137,16 @@ impl Prefix {
     }
 }
 
+/// The flags that tell which rails the sender has given up.
+pub const fn closed_flags(closed: u32) -> u32 {
+    closed << CLOSED_SHIFT
+}
+
+/// Which rails those are.
+pub const fn closed(flags: u32) -> u32 {
+    flags >> CLOSED_SHIFT & CLOSED
+}
+
 /// The sender that it names, frame or not.
 pub fn source(frame: &[u8]) -> Option<u32> {
     word(frame, SOURCE)
@@ -205,7 +219,7 @@ mod tests {
             source: 3,
             sequence: 1 << 40,
             consumed: 99,
-            flags: ANNOUNCE_ONLY,
+            flags: ANNOUNCE_ONLY | closed_flags(0b101),
             come: 77,
         };
         let mut frame = [0_u8; 256];
@@ -221,6 +235,7 @@ mod tests {
         }
         prefix.write(&mut frame, at);
         assert_eq!(Prefix::read(&frame[..at]), Some(prefix));
+        assert_eq!(closed(prefix.flags), 0b101);
         let mut next = HEADER;
         for expected in headers {
             let (header, body, after) = record(&frame[..at], next).expect("a record");
@@ -248,7 +263,7 @@ mod tests {
         for length in 0..64 {
             assert_eq!(Prefix::read(&frame[..length]), None, "cut to {length}");
         }
-        let other_flags = Prefix { flags: 32, ..prefix };
+        let other_flags = Prefix { flags: 256, ..prefix };
         other_flags.write(&mut frame, 64);
         assert_eq!(Prefix::read(&frame), None, "a flag that nobody knows");
         let seal = Seal::of(Nonce([1; 16]));

@@ -207,6 +207,7 @@ impl Network {
 
     fn look(&mut self, segment: &'static Segment, me: u32, passed: Duration) -> Option<(u32, String)> {
         self.watch_sockets(segment, passed);
+        self.say_what_was_given_up();
         let limit = Duration::from_millis(tunables::CONNECT_TIMEOUT_MS.get());
         for peer in self.linked.clone() {
             let link = self.link(peer);
@@ -234,7 +235,15 @@ impl Network {
             }
             let link = self.link(peer);
             let (ended, come) = (link.ended, link.arrivals.come());
+            // Rails have a patience of their own.
+            let is_moving = link.reading.0 + link.moving.0 > 0;
             if link.liveness.wait_for_pieces(passed, ended, is_moving, come) {
+                link.owes = true;
+                self.send(segment, me, peer);
+            }
+            if self.watch_rails(peer, passed) {
+                let link = self.link(peer);
+                link.liveness.ask(true);
                 link.owes = true;
                 self.send(segment, me, peer);
             }

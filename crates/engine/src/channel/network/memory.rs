@@ -5,9 +5,11 @@
 
 use isthmus_fabric::Sent;
 use isthmus_shm::Segment;
+use isthmus_transfer::Direction;
 
 use super::Network;
 use super::one_sided::{ONE_SIDED, most_at_once};
+use super::rails::{Part, Whose};
 use crate::channel::record::ReadyToSend;
 use crate::tunables;
 use crate::types::OpId;
@@ -31,6 +33,8 @@ pub(crate) struct RemoteRead {
     into: *mut u8,
     next: u64,
     pub end: u64,
+    /// Parts before `next` that are to go again.
+    again: Vec<Part>,
     under_way: u32,
     pub failed: bool,
 }
@@ -40,11 +44,25 @@ unsafe impl Send for RemoteRead {}
 
 impl RemoteRead {
     fn is_over(&self) -> bool {
-        self.under_way == 0 && (self.failed || self.next == self.end)
+        self.under_way == 0 && (self.failed || !self.has_more())
     }
 
     fn has_more(&self) -> bool {
-        !self.failed && self.next < self.end
+        !self.failed && (self.next < self.end || !self.again.is_empty())
+    }
+
+    /// The next part, of at most so many bytes.
+    fn next_part(&self, longest: u64) -> Part {
+        let next = (self.next, (self.end - self.next).min(longest));
+        self.again.last().copied().unwrap_or(next)
+    }
+
+    /// It goes.
+    fn goes(&mut self, part: Part) {
+        self.under_way += 1;
+        if self.again.pop().is_none() {
+            self.next += part.1;
+        }
     }
 }
 
@@ -66,6 +84,8 @@ impl Network {
         // SAFETY: the caller's promise.
         let exposed = unsafe { self.endpoint.expose(at, length, key) }.ok()?;
         let key = exposed.key();
+        // SAFETY: the caller's promise; nobody writes there.
+        unsafe { self.rails.expose(at.cast_mut(), length, key, false) };
         self.exposed.insert(descriptor, (peer, exposed));
         Some(key)
     }
@@ -85,6 +105,8 @@ impl Network {
         // SAFETY: the caller's promise.
         let exposed = unsafe { self.endpoint.expose_to_writes(at, length, key) }.ok()?;
         let key = exposed.key();
+        // SAFETY: the caller's promise.
+        unsafe { self.rails.expose(at, length, key, true) };
         self.regions.insert(id, exposed);
         Some(key)
     }
@@ -103,6 +125,7 @@ impl Network {
     /// The region is no more.
     pub fn withdraw_region(&mut self, id: u32) {
         if let Some(exposed) = self.regions.remove(&id) {
+            self.rails.withdraw(exposed.key());
             self.endpoint.withdraw(exposed);
         }
     }
@@ -110,6 +133,7 @@ impl Network {
     /// The send with this descriptor is over: nobody reads its buffer any more.
     pub fn withdraw(&mut self, descriptor: u64) {
         if let Some((_, exposed)) = self.exposed.remove(&descriptor) {
+            self.rails.withdraw(exposed.key());
             self.endpoint.withdraw(exposed);
         }
     }
@@ -118,7 +142,10 @@ impl Network {
     pub(super) fn withdraw_all(&mut self, peer: u32) {
         let whose = self.exposed.extract_if(|_, (whose, _)| *whose == peer);
         let whose: Vec<_> = whose.map(|(_, (_, exposed))| exposed).collect();
-        whose.into_iter().for_each(|exposed| self.endpoint.withdraw(exposed));
+        for exposed in whose {
+            self.rails.withdraw(exposed.key());
+            self.endpoint.withdraw(exposed);
+        }
     }
 
     /// Read the first `length` bytes of an announced message to `into`, for the receive `op`. False: it cannot be read.
@@ -138,6 +165,7 @@ impl Network {
         if free.is_none() && self.reads.len() > MOST_READS || !self.find(segment, peer) {
             return false;
         }
+        self.find_rails(segment, peer);
         let read = RemoteRead {
             op,
             peer,
@@ -146,6 +174,7 @@ impl Network {
             into,
             next: 0,
             end: length,
+            again: Vec::new(),
             under_way: 0,
             failed: false,
         };
@@ -207,7 +236,7 @@ impl Network {
         let reads = self.links[peer as usize]
             .as_ref()
             .is_some_and(|link| link.reading.0 > 0);
-        reads || self.moves_one_sided(peer)
+        reads || self.moves_one_sided(peer) || self.rails.moves(peer)
     }
 
     fn read_piece(&mut self, at: usize) -> bool {
@@ -218,24 +247,31 @@ impl Network {
             return false;
         };
         let Some(from) = link.to else { return false };
-        let length = (read.end - read.next).min(longest_piece(read.end));
+        let part = read.next_part(self.rails.longest_piece(longest_piece(read.end), read.end));
+        let (offset, length) = part;
         let (count, bytes) = link.reading;
+        let remote = (read.key, read.record.address, offset);
+        // SAFETY: the receive's pending buffer has room for `end` bytes, and is left alone until all that is under way is over.
+        let into = unsafe { read.into.add(offset as usize) };
+        if let Some(rail) = self.rails.idlest(link, length) {
+            let piece = (Whose::Message(at), read.peer, rail, part);
+            // SAFETY: as above.
+            if unsafe { self.rails.begin(link, piece, remote, into, Direction::Pull) } {
+                read.goes(part);
+                return true;
+            }
+        }
         if count > 0 && (count >= DEPTH || bytes + length > tunables::NETWORK_FLIGHT.get()) {
             return false;
         }
-        let remote = (read.key, read.record.address, read.next);
-        // SAFETY: the receive's pending buffer has room for `end` bytes, and is left alone until all that is under way is over.
-        let sent = unsafe {
-            let into = read.into.add(read.next as usize);
-            self.endpoint
-                .read(from, remote, (into, length as usize), at as u64 | length << 16)
-        };
+        let number = at as u64 | length << 16;
+        // SAFETY: as above.
+        let sent = unsafe { self.endpoint.read(from, remote, (into, length as usize), number) };
         match sent {
             Ok(Sent::Going) => {
                 link.reading = (count + 1, bytes + length);
                 link.begun = link.begun.wrapping_add(1);
-                read.under_way += 1;
-                read.next += length;
+                read.goes(part);
                 true
             }
             Ok(Sent::Busy) => false,
@@ -267,6 +303,14 @@ impl Network {
         }
     }
 
+    /// A piece that went by a further rail is over, or is to go again.
+    pub(super) fn message_piece_over(&mut self, at: usize, part: Part, well: bool) {
+        if let Some(read) = self.reads.get_mut(at).and_then(Option::as_mut) {
+            read.under_way -= 1;
+            read.again.extend((!well).then_some(part));
+        }
+    }
+
     /// A message of which nothing is under way any more.
     pub fn next_read_over(&mut self) -> Option<RemoteRead> {
         let mut reads = self.reads.iter_mut();
@@ -286,6 +330,7 @@ impl Network {
         for read in self.reads.iter_mut().flatten().filter(theirs) {
             read.failed = true;
         }
+        self.end_rails(peer);
         for slot in &mut self.reads {
             slot.take_if(|read| read.peer == peer && read.under_way == 0);
         }

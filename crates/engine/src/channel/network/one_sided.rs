@@ -11,6 +11,7 @@ use isthmus_shm::Segment;
 use isthmus_transfer::Direction;
 
 use super::Network;
+use super::rails::{Part, Whose};
 use crate::limits::{NETWORK_PIECE, NETWORK_PIECE_PACED};
 use crate::tunables;
 
@@ -19,6 +20,9 @@ pub(super) const ONE_SIDED: u64 = 1 << 63;
 /// Transfers at a time, and pieces of one.
 const MOST: usize = 0xff;
 const DEPTH: u32 = 2;
+/// Pieces of all transfers with one peer, however short. Of longer ones as many bytes as one transfer has under way: more are no faster, and where
+/// connections are paced slower.
+const DEPTH_OF_PEER: u32 = 16;
 
 /// A put or a get.
 #[derive(Debug)]
@@ -32,7 +36,13 @@ pub(super) struct Transfer {
     direction: Direction,
     next: u64,
     end: u64,
+    /// Parts before `next` that are to go again.
+    again: Vec<Part>,
+    /// Pieces under way on the first network, and on further ones.
     under_way: u32,
+    by_rails: u32,
+    /// Pieces that may be.
+    depth: u32,
     failed: bool,
 }
 
@@ -41,11 +51,32 @@ unsafe impl Send for Transfer {}
 
 impl Transfer {
     fn is_over(&self) -> bool {
-        self.under_way == 0 && (self.failed || self.next == self.end)
+        !self.moves() && (self.failed || !self.has_more())
+    }
+
+    fn moves(&self) -> bool {
+        self.under_way > 0 || self.by_rails > 0
+    }
+
+    fn has_more(&self) -> bool {
+        self.next < self.end || !self.again.is_empty()
     }
 
     fn may_go_on(&self) -> bool {
-        !self.failed && self.next < self.end && self.under_way < DEPTH
+        !self.failed && self.has_more() && self.under_way + self.by_rails < self.depth
+    }
+
+    /// The next part, of at most so many bytes.
+    fn next_part(&self, longest: u64) -> Part {
+        let next = (self.next, (self.end - self.next).min(longest));
+        self.again.last().copied().unwrap_or(next)
+    }
+
+    /// It goes.
+    fn goes(&mut self, part: Part) {
+        if self.again.pop().is_none() {
+            self.next += part.1;
+        }
     }
 }
 
@@ -69,6 +100,7 @@ impl Network {
         if free.is_none() && self.one_sided.len() > MOST {
             return None;
         }
+        self.find_rails(segment, peer);
         let transfer = Some(Transfer {
             peer,
             key,
@@ -78,7 +110,10 @@ impl Network {
             direction,
             next: 0,
             end: length,
+            again: Vec::new(),
             under_way: 0,
+            by_rails: 0,
+            depth: DEPTH * (1 + self.rails.count()),
             failed: false,
         });
         let at = free.unwrap_or(self.one_sided.len());
@@ -103,18 +138,25 @@ impl Network {
 
     /// Is there something to begin, which the provider was too busy for?
     pub(super) fn has_one_sided_to_start(&self) -> bool {
-        self.one_sided.iter().flatten().any(Transfer::may_go_on)
+        let mut transfers = self.one_sided.iter().flatten();
+        transfers.any(|transfer| transfer.may_go_on() && self.has_room_for_piece(transfer.peer))
+    }
+
+    fn has_room_for_piece(&self, peer: u32) -> bool {
+        let link = self.links[peer as usize].as_ref();
+        link.is_some_and(|link| has_room(link.moving))
     }
 
     /// Is there something to begin for this peer, and nothing of it under way?
     pub(super) fn is_busy_one_sided(&self, peer: u32) -> bool {
         let mut transfers = self.one_sided.iter().flatten();
-        transfers.any(|transfer| transfer.peer == peer && transfer.under_way == 0 && transfer.may_go_on())
+        transfers.any(|transfer| transfer.peer == peer && !transfer.moves() && transfer.may_go_on())
+            && self.has_room_for_piece(peer)
     }
 
     /// Transfers with this peer of which more is to begin and nothing is under way fail.
     pub(super) fn fail_waiting_one_sided(&mut self, peer: u32) {
-        let waits = |transfer: &&mut Transfer| transfer.peer == peer && transfer.under_way == 0 && transfer.may_go_on();
+        let waits = |transfer: &&mut Transfer| transfer.peer == peer && !transfer.moves() && transfer.may_go_on();
         for transfer in self.one_sided.iter_mut().flatten().filter(waits) {
             transfer.failed = true;
         }
@@ -123,7 +165,7 @@ impl Network {
     /// Is there something under way with this peer?
     pub(super) fn moves_one_sided(&self, peer: u32) -> bool {
         let mut transfers = self.one_sided.iter().flatten();
-        transfers.any(|transfer| transfer.peer == peer && transfer.under_way > 0)
+        transfers.any(|transfer| transfer.peer == peer && transfer.moves())
     }
 
     fn one_piece(&mut self, at: usize) -> bool {
@@ -134,12 +176,26 @@ impl Network {
             return false;
         };
         let Some(to) = link.to else { return false };
-        let length = (transfer.end - transfer.next).min(most_at_once());
-        let remote = (transfer.key, transfer.base, transfer.offset + transfer.next);
-        let number = ONE_SIDED | at as u64;
+        let part = transfer.next_part(self.rails.longest_piece(most_at_once(), transfer.end));
+        let (offset, length) = part;
+        let remote = (transfer.key, transfer.base, transfer.offset + offset);
+        let number = ONE_SIDED | length << 16 | at as u64;
         // SAFETY: the caller of `start_one_sided` vouches for the bytes.
+        let here = unsafe { transfer.here.add(offset as usize) };
+        if let Some(rail) = self.rails.idlest(link, length) {
+            let piece = (Whose::OneSided(at), transfer.peer, rail, part);
+            // SAFETY: as above.
+            if unsafe { self.rails.begin(link, piece, remote, here, transfer.direction) } {
+                transfer.goes(part);
+                transfer.by_rails += 1;
+                return true;
+            }
+        }
+        if transfer.under_way >= DEPTH || !has_room(link.moving) {
+            return false;
+        }
+        // SAFETY: as above.
         let sent = unsafe {
-            let here = transfer.here.add(transfer.next as usize);
             match transfer.direction {
                 Direction::Pull => self.endpoint.read(to, remote, (here, length as usize), number),
                 Direction::Push => self.endpoint.write(to, remote, (here, length as usize), number),
@@ -148,7 +204,8 @@ impl Network {
         match sent {
             Ok(Sent::Going) => {
                 transfer.under_way += 1;
-                transfer.next += length;
+                transfer.goes(part);
+                link.moving = (link.moving.0 + 1, link.moving.1 + length);
                 link.begun = link.begun.wrapping_add(1);
                 true
             }
@@ -162,7 +219,7 @@ impl Network {
 
     /// A piece is over.
     pub(super) fn one_sided_moved(&mut self, number: u64, well: bool) {
-        let at = (number & !ONE_SIDED) as usize;
+        let (at, length) = ((number & 0xffff) as usize, (number & !ONE_SIDED) >> 16);
         let Some(transfer) = self.one_sided.get_mut(at).and_then(Option::as_mut) else {
             return;
         };
@@ -170,10 +227,19 @@ impl Network {
         transfer.failed |= !well;
         let peer = transfer.peer;
         if let Some(link) = self.links[peer as usize].as_mut() {
+            link.moving = (link.moving.0 - 1, link.moving.1 - length);
             link.ended = link.ended.wrapping_add(1);
         }
         if !well {
             self.piece_has_failed(peer);
+        }
+    }
+
+    /// A piece that went by a further rail is over, or is to go again.
+    pub(super) fn one_sided_piece_over(&mut self, at: usize, part: Part, well: bool) {
+        if let Some(transfer) = self.one_sided.get_mut(at).and_then(Option::as_mut) {
+            transfer.by_rails -= 1;
+            transfer.again.extend((!well).then_some(part));
         }
     }
 
@@ -189,10 +255,15 @@ impl Network {
         let mut under_way = 0;
         for transfer in self.one_sided.iter_mut().flatten().filter(theirs) {
             transfer.failed = true;
-            under_way += transfer.under_way;
+            under_way += transfer.under_way + transfer.by_rails;
         }
         under_way == 0
     }
+}
+
+/// May another piece begin beside these?
+fn has_room((count, bytes): (u32, u64)) -> bool {
+    count < DEPTH || count < DEPTH_OF_PEER && bytes < u64::from(DEPTH) * most_at_once()
 }
 
 /// Bytes that one request moves at most: of a message, a put or a get.
@@ -216,6 +287,13 @@ fn usual_at_once(control: Option<&str>) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn many_short_pieces_are_under_way_or_two_long_ones() {
+        let long = most_at_once();
+        assert!(has_room((1, 9 * long)) && !has_room((2, 2 * long)) && has_room((2, 2 * long - 1)));
+        assert!(has_room((15, 15)) && !has_room((16, 16)));
+    }
 
     #[test]
     fn pieces_are_short_where_connections_are_paced() {
