@@ -21,7 +21,7 @@ use crate::backend::{Backend, Lock};
 use crate::error::Result;
 use crate::failure::Failure;
 use crate::hints::{Choice, Hints};
-use crate::independent::{Access, WORTH, size};
+use crate::independent::{Access, LONG, WORTH, size};
 use crate::layout::Layout;
 use crate::memory::AccessMemory;
 use crate::rooms;
@@ -392,7 +392,8 @@ impl RankPart<'_> {
         let span = span.map(|(first, last)| first.0..last.0 + last.1);
         let _lock = span.clone().map(|span| Lock::take(self.file, span, true)).transpose()?;
         let bytes: u64 = runs.iter().map(|(_, length)| length).sum();
-        let is_worth = |span: &Range<u64>| runs.len() > 1 && (span.end - span.start) / WORTH <= bytes;
+        let is_short = runs.len() > 1 && bytes / (runs.len() as u64) < LONG;
+        let is_worth = |span: &Range<u64>| is_short && (span.end - span.start) / WORTH <= bytes;
         if let Some(span) = span.filter(|span| is_worth(span) && self.file.is_readable()) {
             return self.write_window(runs, buffer, start, span);
         }
