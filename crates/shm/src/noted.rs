@@ -1,4 +1,4 @@
-//! What one process of the job has found out about the node, and the others take from it: costs that were probed, where CPUs lie.
+//! Facts about the node that one process of the job has found out, and the others take from it: costs that were probed, where CPUs lie.
 //!
 //! # Layout
 //! A state, then words. State 0: nobody knows; 1: somebody writes; 2: known.
@@ -36,7 +36,7 @@ impl<const N: usize> Default for Noted<N> {
 }
 
 impl<const N: usize> Noted<N> {
-    /// What was found; `None`: nobody has told.
+    /// The words that were found; `None`: nobody has told them.
     pub fn told(&self) -> Option<[u64; N]> {
         // SYNC: noted
         let known = self.state.load(Ordering::Acquire) == KNOWN;
@@ -59,7 +59,7 @@ impl<const N: usize> Noted<N> {
     }
 }
 
-/// What is noted of a node. Each word means what the process that finds it out says.
+/// The notes of a node. The processes that find them out agree on the meaning of the words.
 #[repr(C)]
 #[derive(Debug, Default)]
 pub struct Notes {

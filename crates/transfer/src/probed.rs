@@ -10,7 +10,7 @@ static NOTES: OnceLock<&'static Notes> = OnceLock::new();
 /// Costs, in picoseconds, are less than so many: others are not believed.
 const MOST: u64 = 1_000_000_000;
 
-/// From now on take the costs that another process of the job has noted, and note those that are probed here. Before the first probe.
+/// From now on take costs from these notes, and note there what this process probes. Before the first probe.
 pub fn share(notes: &'static Notes) {
     let _ = NOTES.set(notes);
 }

@@ -49,7 +49,7 @@ pub(super) fn notes() -> Option<&'static Notes> {
     NOTES.get().copied()
 }
 
-/// What is asked of the caches above the first CPU that this process may use.
+/// The caches above the first CPU that this process may use, as far as they are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Caches {
     /// The second-level one.
