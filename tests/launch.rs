@@ -410,16 +410,22 @@ fn signals_are_passed_on() -> Result<()> {
         run.err
     );
 
-    for (name, code) in [("TERM", 143), ("HUP", 129)] {
+    for (name, code, action) in [
+        ("TERM", 143, "all hang"),
+        ("HUP", 129, "all hang"),
+        ("TERM", 143, "all endure"),
+    ] {
         if name == "HUP" && is_hangup_ignored() {
             println!("not tried: SIGHUP is ignored here (nohup), so mpiexec ignores it too");
             continue;
         }
-        let running = Run::mpiexec("-n 3").arg(compile("act")?).words("all hang").start()?;
+        let running = Run::mpiexec("-n 3").arg(compile("act")?).words(action).start()?;
         std::thread::sleep(Duration::from_millis(300));
         signal(running.pid(), name);
         let run = running.finish()?;
-        assert_eq!((run.code, own_lines(&run).len()), (Some(code), 1), "{}", run.err);
+        let said = own_lines(&run);
+        assert_eq!((run.code, said.len()), (Some(code), 1), "{}", run.err);
+        assert!(said[0].ends_with("ending the job"), "{}", run.err);
     }
     Ok(())
 }
@@ -630,6 +636,49 @@ fn who_left_is_said_when_the_job_hangs() -> Result<()> {
     Ok(())
 }
 
+/// `mpiexec ... | head`: a rank that handles the failure of its output, and then waits, does not keep the job from its end.
+#[test]
+fn a_job_that_hangs_without_a_reader_of_its_output_is_ended() -> Result<()> {
+    let line = format!(
+        "(exec 3>&1 >&2; {{ {} -n 2 {} 1 unread; echo code $? >&2; }} 3>&- | head -n 1) 2>&1",
+        command("mpiexec").display(),
+        compile("act")?.display()
+    );
+    let run = Run::program("sh")
+        .arg("-c")
+        .arg(line)
+        .limit(Duration::from_secs(40))
+        .finish()?;
+    let said = format!("{}{}", run.out, run.err);
+    assert!(
+        said.contains("code 141") && said.contains("standard output has no reader any more; ending the job"),
+        "{said}"
+    );
+    Ok(())
+}
+
+/// The limit has a name where there is not even the smallest segment, in mpiexec and without it.
+#[test]
+fn too_few_addresses_are_said_to_be_that() -> Result<()> {
+    let (program, mpiexec) = (
+        compile("act")?.display().to_string(),
+        command("mpiexec").display().to_string(),
+    );
+    for line in [
+        format!("ulimit -v 30000 && exec {mpiexec} -n 2 true"),
+        format!("exec {mpiexec} -n 2 sh -c 'ulimit -v 45000 && exec {program} all hang'"),
+    ] {
+        let run = Run::program("sh").arg("-c").arg(&line).finish()?;
+        assert!(
+            run.code != Some(0) && run.err.contains("no address space") && run.err.contains("ulimit -v"),
+            "{line}: {:?}: {}",
+            run.code,
+            run.err
+        );
+    }
+    Ok(())
+}
+
 /// Address space: a rank that may map less than the others makes all use less. Files: the job's memory is none, as long as
 /// mpiexec may make large ones; else the limit is named.
 #[test]
@@ -638,6 +687,7 @@ fn limits_of_the_shell() -> Result<()> {
     for limit in [
         "ulimit -v 20000000",
         "ulimit -v 3000000",
+        "ulimit -v 400000",
         "ulimit -f 100",
         "ulimit -Sf 0",
     ] {

@@ -4,6 +4,7 @@
  * signal=N     sends itself the signal                wrong        sends to a rank that does not exist
  * hang         waits too                              hold=N       finalizes, then sleeps N seconds
  * leave=N      uses MPI by a session alone, then exits with N
+ * endure       its errors return, it waits too        unread       prints until that fails, then waits too
  * With RANK "all", all do. */
 #include "check.h"
 
@@ -22,6 +23,7 @@ int main(int argc, char **argv) {
         OK(MPI_Session_finalize(&session));
         return number;
     }
+    if (strcmp(action, "unread") == 0) signal(SIGPIPE, SIG_IGN);
     begin(&argc, &argv);
     // Other launchers say it otherwise.
     chosen = argc > 1 && (strcmp(argv[1], "all") == 0 || atoi(argv[1]) == rank);
@@ -33,6 +35,10 @@ int main(int argc, char **argv) {
         return chosen && action[0] == 'l' ? number : 0;
     }
     if (chosen && strncmp(action, "exit=", 5) == 0) _exit(number);
+    if (chosen && strcmp(action, "endure") == 0) OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    if (chosen && strcmp(action, "unread") == 0) {
+        while (puts("read me") >= 0 && fflush(stdout) == 0) usleep(1000);
+    }
     if (chosen && strncmp(action, "abort=", 6) == 0) {
         printf("rank %d gives up\n", rank);
         MPI_Abort(MPI_COMM_WORLD, number);

@@ -62,6 +62,21 @@ int main(int argc, char **argv) {
     exchange(4);
     await(child, 9);
 
+    /* Another call ends the child, and says why. */
+    int ends[2];
+    char said[400] = "";
+    CHECK(pipe(ends) == 0, "pipe");
+    child = fork();
+    if (child == 0) {
+        dup2(ends[1], STDERR_FILENO);
+        MPI_Barrier(MPI_COMM_WORLD);
+        _exit(1);
+    }
+    close(ends[1]);
+    CHECK(read(ends[0], said, sizeof said - 1) > 0 && strstr(said, "MPI_Barrier") && strstr(said, "fork"), "%s", said);
+    close(ends[0]);
+    CHECK(waitpid(child, NULL, 0) == child, "waitpid");
+
     CHECK(system("exit 3") == 3 << 8, "system");
     exchange(5);
 

@@ -1,6 +1,6 @@
 //! The frame around every entry: is MPI there, run, hand an error to the error handler.
 
-use isthmus_engine::is_in_use;
+use isthmus_engine::{State, is_in_use};
 use isthmus_os::process as os_process;
 use isthmus_os::switches::Switch;
 use std::ffi::{c_int, c_void};
@@ -94,7 +94,13 @@ fn absent<A: Abi>(name: &'static str, scope: Scope) -> c_int {
         Scope::NewComm(_) | Scope::NewSession(_) => scope,
         _ => Scope::Process,
     };
-    let error = fail!(Other, "needs MPI between its initialization and its finalization");
+    let error = match isthmus_engine::state() {
+        State::Forked => fail!(
+            Other,
+            "called in a child that a rank has made by `fork`, and which is none: only the rank itself may call MPI"
+        ),
+        _ => fail!(Other, "needs MPI between its initialization and its finalization"),
+    };
     raise::<A>(name, scope, &error)
 }
 

@@ -25,7 +25,7 @@ pub fn describe(status: ExitStatus, stage: Stage) -> String {
     match (status.code().unwrap_or(0), stage) {
         (0, _) => "exited without calling MPI_Finalize (or MPI_Session_finalize)".into(),
         (127, Stage::BeforeInit) => {
-            "exited with code 127: it, or a shared library that it needs, was not found (see above, or ask ldd)".into()
+            "exited with code 127, as it does if it, or a shared library that it needs, is not found (see above, or ask ldd)".into()
         }
         (code, Stage::Inside) => format!("exited with code {code} without calling MPI_Finalize"),
         (code, _) => format!("exited with code {code}"),

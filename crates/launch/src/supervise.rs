@@ -144,7 +144,8 @@ fn supervise(
         ending: None,
         partial_abort: None,
         deadline: job.timeout.map(|limit| Instant::now() + limit),
-        next_look: job.report_hang.map(|limit| Instant::now() + limit),
+        next_look: job.report_hang.map(hangs::first_look),
+        ticks_at_look: None,
         looks: Looks::begin(size),
         told_of_wait: false,
         refused: false,
@@ -221,6 +222,8 @@ struct Supervisor<'a> {
     deadline: Option<Instant>,
     /// When to look whether everybody waits.
     next_look: Option<Instant>,
+    /// CPU time of the ranks at the last look, where the output has no reader.
+    ticks_at_look: Option<u64>,
     /// Whether the ranks run on another MPI's library.
     looks: Looks,
     /// The ranks here do nothing but wait, and `mpiexec` knows.

@@ -19,6 +19,27 @@ pub fn errors() -> impl std::io::Write {
     Unbuffered::of(2)
 }
 
+/// Is standard output a pipe or a socket?
+pub fn output_can_lose_its_reader() -> bool {
+    // SAFETY: an all-zero value is a valid out parameter, which has room for the answer.
+    let mut file: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: as above.
+    let is_known = unsafe { libc::fstat(1, &raw mut file) == 0 };
+    is_known && matches!(file.st_mode & libc::S_IFMT, libc::S_IFIFO | libc::S_IFSOCK)
+}
+
+/// Is standard output a pipe that nobody can read any more, or a socket that is closed at its other end? Does not block.
+pub fn output_has_no_reader() -> bool {
+    let mut polled = libc::pollfd {
+        fd: 1,
+        events: 0,
+        revents: 0,
+    };
+    // SAFETY: one valid element.
+    let ready = unsafe { libc::poll(&raw mut polled, 1, 0) };
+    ready == 1 && polled.revents & (libc::POLLERR | libc::POLLHUP) != 0
+}
+
 /// The length of standard output, if it is a file; 0 otherwise.
 pub fn output_length() -> u64 {
     // SAFETY: an all-zero value is a valid out parameter, which has room for the answer.

@@ -44,7 +44,7 @@ use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 
 use isthmus_os::mmap::Mapping;
-use isthmus_os::{checker, cpu, limits, memfd};
+use isthmus_os::{checker, cpu, errno, limits, memfd};
 
 use self::pool::Pool;
 pub use self::pool::create_pool;
@@ -61,7 +61,7 @@ pub const PAGE: u64 = 4096;
 /// Bytes of addresses that each rank of the node has among those of all: see [`Segment::slots_of_all`].
 pub const SLOTS_OF_EACH: u64 = 64 << 10;
 /// Address space a job may grow into; only what is touched costs memory.
-const LIMITS: [u64; 4] = [64 << 30, 16 << 30, 2 << 30, 256 << 20];
+const LIMITS: [u64; 6] = [64 << 30, 16 << 30, 2 << 30, 256 << 20, 64 << 20, 16 << 20];
 /// As much where a checker runs, which keeps a book of every page that is mapped.
 const LIMIT_OF_CHECKED: u64 = 2 << 30;
 /// So much more than is taken is made accessible at a time where a checker runs.
@@ -90,6 +90,9 @@ pub enum Error {
         /// Of what.
         limit: &'static str,
     },
+    /// The process may not map the smallest segment there is for the job's ranks.
+    #[error("no address space for {0} bytes (`ulimit -v`, or the batch system's limit of memory)")]
+    NoAddresses(u64),
     /// The descriptor is not a job segment of ours.
     #[error("not a job segment of this version of Isthmus")]
     Foreign,
@@ -245,7 +248,7 @@ pub fn create_on(ranks: u32, nonce: [u8; 16], nodes: Option<&Nodes>) -> Result<O
     let count = nodes.map_or(0, |nodes| nodes.of.iter().max().map_or(1, |last| last + 1));
     let arena = arena(ranks, count);
     let memory = reserve::refuse_if_short(arena)?;
-    let limit = largest_mapping(&fd, LIMITS[0])?;
+    let limit = largest_mapping(&fd, arena, LIMITS[0])?;
     limits::with_largest_files(|| {
         // Where our limit on files is too low even so, a rank will hear of it that needs more than it allows.
         let _ = memfd::extend(&fd, limit);
@@ -301,16 +304,21 @@ pub fn create_on(ranks: u32, nonce: [u8; 16], nodes: Option<&Nodes>) -> Result<O
 }
 
 /// The largest of the limits, up to `most`, that this process can map twice over (`ulimit -v`): there must be room for
-/// everything else.
-fn largest_mapping(fd: &OwnedFd, most: u64) -> Result<u64, Error> {
-    let mut last = None;
-    for limit in LIMITS.into_iter().filter(|&limit| limit <= most) {
-        match Mapping::shared(fd, 2 * limit as usize) {
+/// everything else. It holds more than what is there from the start.
+fn largest_mapping(fd: &OwnedFd, arena: u64, most: u64) -> Result<u64, Error> {
+    let mut wanted = 0;
+    for limit in LIMITS.into_iter().filter(|&limit| limit <= most && limit >= 2 * arena) {
+        wanted = 2 * limit;
+        match Mapping::shared(fd, wanted as usize) {
             Ok(_) => return Ok(limit),
-            Err(error) => last = Some(error),
+            Err(error) if error.errno == errno::ENOMEM => {}
+            Err(error) => return Err(Error::Os(error)),
         }
     }
-    Err(last.map_or(Error::Foreign, Error::Os))
+    match wanted {
+        0 => Err(Error::Foreign),
+        wanted => Err(Error::NoAddresses(wanted)),
+    }
 }
 
 /// Where every process of a job maps its segment, if nothing else is there: so an address in it usually is the same
@@ -383,7 +391,7 @@ impl Segment {
         let checked = checker::is_present();
         let most = match checked {
             true => facts.limit.min(LIMIT_OF_CHECKED),
-            false => largest_mapping(&fd, facts.limit)?,
+            false => largest_mapping(&fd, arena(facts.ranks, facts.nodes), facts.limit)?,
         };
         // A checker keeps a book of every page; and who can map less than others has no addresses for more.
         let pool = pool.filter(|_| !checked && most == facts.limit && facts.pool_limit > 0);

@@ -354,7 +354,7 @@ fn say_to_other_launcher(segment: &Segment, me: u32, name: &[u8]) -> Result<bool
 fn attach(segment: OwnedFd, pool: Option<OwnedFd>, nonce: Nonce) -> Result<Segment> {
     Segment::attach_with(segment, pool, nonce.0).map_err(|error| {
         let cure = match error {
-            isthmus_shm::segment::Error::Os(_) => " (is `ulimit -v` lower here than where mpiexec runs?)",
+            isthmus_shm::segment::Error::NoAddresses(_) => "; is it lower here than where mpiexec runs?",
             _ => "",
         };
         Error::Boot(format!("the job's shared memory: {error}{cure}"))

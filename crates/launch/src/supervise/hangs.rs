@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use isthmus_engine::job::{Awaits, Cause};
-use isthmus_os::{clock, cpu};
+use isthmus_os::{clock, cpu, stdio};
 
 use super::Supervisor;
 use crate::failure::say;
@@ -18,6 +18,23 @@ const RECONSIDER: Duration = Duration::from_secs(1);
 
 /// No look follows another one sooner.
 const SOONEST: Duration = Duration::from_millis(100);
+
+/// Where the job's output has lost its reader (`mpiexec ... | head`) a hang is looked for so often, and the job is ended if there is one: a rank whose
+/// `print` has failed may have raised an exception, and the others wait for it (docs/decisions/0241).
+const UNREAD: Duration = Duration::from_secs(3);
+
+/// CPU time that the ranks of such a job take together from one look to the next, in ticks of 10 ms: those that only wait sleep. With more some thread
+/// computes beside the one that waits.
+const IDLE_TICKS: u64 = 30;
+
+/// When to look for the first time.
+pub(super) fn first_look(limit: Duration) -> Instant {
+    Instant::now()
+        + match stdio::output_can_lose_its_reader() {
+            true => limit.min(UNREAD),
+            false => limit,
+        }
+}
 
 /// The state of a rank that has not ended.
 enum Doing {
@@ -56,6 +73,7 @@ impl Supervisor<'_> {
             self.next_look = None;
             return;
         };
+        let can_be_unread = self.uplink.is_none() && stdio::output_can_lose_its_reader();
         let now = clock::now();
         // The one who has waited least.
         let mut least = Duration::MAX;
@@ -73,6 +91,9 @@ impl Supervisor<'_> {
                 None => {}
             }
         }
+        // A rank that is stopped, by a debugger for instance, may go on.
+        let is_unread = can_be_unread && stopped == 0 && stdio::output_has_no_reader();
+        let limit = if is_unread { limit.min(UNREAD) } else { limit };
         // Until all may have waited for so long.
         let rest = if waiting > 0 && others == 0 {
             limit.saturating_sub(least)
@@ -88,14 +109,33 @@ impl Supervisor<'_> {
             self.next_look = Some(Instant::now() + if wait.is_some() { RECONSIDER } else { rest.max(SOONEST) });
             return;
         }
-        if waiting > 0 && others == 0 && least >= limit {
+        let all_wait = waiting > 0 && others == 0 && least >= limit;
+        if all_wait && (!is_unread || self.are_idle()) {
             say(&hangs::sentence(least.as_secs_f64(), stopped > 0));
             self.say_who_left();
             self.say_who_waits();
             self.next_look = None;
+            if is_unread {
+                say("standard output has no reader any more; ending the job");
+                self.end(128 + libc::SIGPIPE as u8);
+            }
             return;
         }
+        let rest = match can_be_unread {
+            // It computes beside the threads that wait, or this is the first look.
+            _ if all_wait => UNREAD,
+            true => rest.min(UNREAD),
+            false => rest,
+        };
         self.next_look = Some(Instant::now() + rest.max(SOONEST));
+    }
+
+    /// Have the ranks done next to nothing since this was asked last?
+    fn are_idle(&mut self) -> bool {
+        let pids = (0..self.ranks.len()).filter_map(|index| Some(self.doing(index)?.0));
+        let ticks: u64 = pids.map(ticks).sum();
+        let before = self.ticks_at_look.replace(ticks);
+        before.is_some_and(|before| ticks.saturating_sub(before) <= IDLE_TICKS)
     }
 
     /// The ranks of this node do nothing but wait, or do so no more. Whether all do is for `mpiexec` to find.
@@ -211,9 +251,18 @@ fn message(tag: Option<i32>, context: u32) -> String {
     }
 }
 
-/// `pid (name) state ...`; the name may hold anything.
+/// `pid (name) state ...`; the name may hold anything. The field of this number, of which the state is 0.
+fn field(pid: u32, number: usize) -> Option<String> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    Some(stat.rsplit(") ").next()?.split(' ').nth(number)?.to_owned())
+}
+
 fn is_stopped(pid: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let state = stat.rsplit(") ").next().and_then(|rest| rest.chars().next());
-    matches!(state, Some('T' | 't'))
+    matches!(field(pid, 0).as_deref(), Some("T" | "t"))
+}
+
+/// CPU time of all its threads, of the program's and of the kernel's.
+fn ticks(pid: u32) -> u64 {
+    let of = |number| field(pid, number).and_then(|text| text.parse::<u64>().ok());
+    of(11).unwrap_or(0) + of(12).unwrap_or(0)
 }

@@ -1,5 +1,6 @@
 //! What the end of a rank means for the job, and ending the job.
 
+use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::Instant;
 
@@ -85,6 +86,15 @@ impl Supervisor<'_> {
 
     pub(super) fn fail(&mut self, rank: usize, pid: u32, status: ExitStatus, stage: Stage) {
         let how = report::describe(status, stage);
+        let wanted = self
+            .told
+            .as_ref()
+            .is_some_and(|told| status.signal() == Some(told.signal));
+        if wanted {
+            // A signal to mpiexec is for the whole job; the error handlers of the others do not matter.
+            say(&format!("{} {how}; ending the job", self.name(rank, pid)));
+            return self.end(report::exit_code(status));
+        }
         self.conclude(rank, pid, &how, report::exit_code(status));
     }
 

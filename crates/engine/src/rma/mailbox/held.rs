@@ -106,7 +106,7 @@ pub(in crate::rma) unsafe fn hold_put(
     Ok(true)
 }
 
-/// Their places serve the next puts. What waits for a target calls the user's code, which may put and flush: places are out of the list meanwhile.
+/// Their places serve the next puts. A wait for a target may call the user's code, which may put and flush: places are out of the list meanwhile.
 fn keep(places: impl IntoIterator<Item = HeldPuts>) {
     let mut all = all();
     for held in places {
