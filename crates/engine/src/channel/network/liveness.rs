@@ -235,7 +235,7 @@ impl Network {
             }
             let link = self.link(peer);
             let (ended, come) = (link.ended, link.arrivals.come());
-            // Rails have a patience of their own.
+            // Those of rails have a limit of their own.
             let is_moving = link.reading.0 + link.moving.0 > 0;
             if link.liveness.wait_for_pieces(passed, ended, is_moving, come) {
                 link.owes = true;
