@@ -306,19 +306,16 @@ pub fn create_on(ranks: u32, nonce: [u8; 16], nodes: Option<&Nodes>) -> Result<O
 /// The largest of the limits, up to `most`, that this process can map twice over (`ulimit -v`): there must be room for
 /// everything else. It holds more than what is there from the start.
 fn largest_mapping(fd: &OwnedFd, arena: u64, most: u64) -> Result<u64, Error> {
-    let mut wanted = 0;
+    let mut last = None;
     for limit in LIMITS.into_iter().filter(|&limit| limit <= most && limit >= 2 * arena) {
-        wanted = 2 * limit;
-        match Mapping::shared(fd, wanted as usize) {
+        // Under valgrind what is too large is an invalid argument.
+        match Mapping::shared(fd, 2 * limit as usize) {
             Ok(_) => return Ok(limit),
-            Err(error) if error.errno == errno::ENOMEM => {}
-            Err(error) => return Err(Error::Os(error)),
+            Err(error) if error.errno == errno::ENOMEM => last = Some(Error::NoAddresses(2 * limit)),
+            Err(error) => last = Some(Error::Os(error)),
         }
     }
-    match wanted {
-        0 => Err(Error::Foreign),
-        wanted => Err(Error::NoAddresses(wanted)),
-    }
+    Err(last.unwrap_or(Error::Foreign))
 }
 
 /// Where every process of a job maps its segment, if nothing else is there: so an address in it usually is the same
