@@ -57,6 +57,8 @@ pub struct Hints {
     pub striping_unit: Option<u64>,
     /// Permissions of a new file.
     pub permissions: u32,
+    /// Has the program promised that all accesses are collective? All ranks open the file even so; ROMIO's tests want to be told.
+    pub is_collective: bool,
 }
 
 impl Default for Hints {
@@ -74,6 +76,7 @@ impl Default for Hints {
             write_buffer: 512 << 10,
             striping_unit: None,
             permissions: 0o666,
+            is_collective: false,
         }
     }
 }
@@ -121,6 +124,7 @@ impl Hints {
                 let bits = u32::from_str_radix(value.trim(), 8).ok();
                 self.permissions = bits.filter(|bits| *bits <= 0o7777).unwrap_or(self.permissions);
             }
+            "romio_no_indep_rw" => self.is_collective = value.parse().unwrap_or(self.is_collective),
             "cb_config_list" => {
                 if let Some(number) = each_node(value) {
                     self.cb_each_node = number;
@@ -164,6 +168,7 @@ impl Hints {
             ("ind_rd_buffer_size", self.read_buffer.to_string()),
             ("ind_wr_buffer_size", self.write_buffer.to_string()),
             ("file_perm", format!("{:o}", self.permissions)),
+            ("romio_no_indep_rw", self.is_collective.to_string()),
         ];
         let unit = self.striping_unit.unwrap_or(layout.unit);
         pairs.push(("striping_unit", unit.to_string()));
@@ -212,6 +217,7 @@ mod tests {
         hints.set("cb_config_list", "first:7, *:1");
         hints.set("striping_factor", "8");
         hints.set("access_style", "read_once");
+        hints.set("romio_no_indep_rw", "true");
         assert_eq!(hints.cb_each_node, Some(1));
         let each = ["*", "host:2, *:3", "*:*"].map(each_node);
         assert_eq!(each, [Some(Some(1)), Some(Some(3)), Some(None)]);
@@ -227,6 +233,7 @@ mod tests {
             (Some("3"), Some("enable"), Some("*:1"))
         );
         assert_eq!((value("striping_factor"), value("access_style")), (None, None));
+        assert_eq!(value("romio_no_indep_rw"), Some("true"));
         let striped = Layout {
             stripes: Some(2),
             ..Layout::default()
