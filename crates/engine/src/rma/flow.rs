@@ -103,16 +103,26 @@ impl Flow {
     /// As for [`Self::put_bytes`].
     #[inline]
     pub unsafe fn held_put(&self, target: &Target, at: u64, from: *const u8, length: usize) -> Result<()> {
-        if target.shift().is_none() && fault_events() == 0 && mailbox::is_one_of_several() {
-            target.check(at, length as u64)?;
-            self.stored.store(true, Ordering::Relaxed);
-            // SAFETY: the caller's promise.
-            if unsafe { mailbox::hold_put(self.id(), target, at, (from, length)) }? {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if target.shift().is_none() && self.hold(target, at, from, length)? {
                 return Ok(());
             }
+            self.put_bytes(target, at, from, length)
         }
+    }
+
+    /// # Safety
+    /// As for [`Self::put_bytes`].
+    #[inline(never)] // It would be in the way of puts to memory that is mapped.
+    unsafe fn hold(&self, target: &Target, at: u64, from: *const u8, length: usize) -> Result<bool> {
+        if fault_events() != 0 || !mailbox::is_one_of_several() {
+            return Ok(false);
+        }
+        target.check(at, length as u64)?;
+        self.stored.store(true, Ordering::Relaxed);
         // SAFETY: the caller's promise.
-        unsafe { self.put_bytes(target, at, from, length) }
+        unsafe { mailbox::hold_put(self.id(), target, at, (from, length)) }
     }
 
     /// As [`Self::put_bytes`], but short bytes that only the target's process can store may be left to it: they are there when it has called
@@ -240,11 +250,8 @@ impl Flow {
     /// operations from now on is read after it (docs/decisions/0101). Loads of its own come after it once it has fenced. Blocks.
     #[inline]
     pub fn flush(&self, peer: impl FnOnce() -> Peer) -> Result<()> {
-        if mailbox::holds_some() {
-            let peer = peer();
-            let held = mailbox::finish_held(self.id(), Some(peer));
-            self.flush_stores();
-            return held.and(service::finish_calls(Completion::All, || self.id(), || Some(peer)));
+        if mailbox::may_hold_some() {
+            return self.flush_held(Some(peer()));
         }
         self.flush_stores();
         service::finish_calls(Completion::All, || self.id(), || Some(peer()))
@@ -253,10 +260,11 @@ impl Flow {
     /// As [`Self::flush`], of everything that was started. Blocks.
     #[inline]
     pub fn flush_all(&self) -> Result<()> {
-        let held = self.finish_held();
+        if mailbox::may_hold_some() {
+            return self.flush_held(None);
+        }
         self.flush_stores();
-        // Whatever becomes of those, all others are completed.
-        held.and(service::finish_calls(Completion::All, || self.id(), || None))
+        service::finish_calls(Completion::All, || self.id(), || None)
     }
 
     /// Wait until the buffers of what was started to one target may be used again, and the results are there. Blocks while some are to
@@ -292,12 +300,13 @@ impl Flow {
         service::finish_calls(Completion::LongPuts, || self.id(), || None)
     }
 
-    #[inline]
-    fn finish_held(&self) -> Result<()> {
-        match mailbox::holds_some() {
-            true => mailbox::finish_held(self.id(), None),
-            false => Ok(()),
-        }
+    /// Whatever becomes of held puts, all others are completed.
+    #[cold]
+    #[inline(never)]
+    fn flush_held(&self, peer: Option<Peer>) -> Result<()> {
+        let held = mailbox::finish_held(self.id(), peer);
+        self.flush_stores();
+        held.and(service::finish_calls(Completion::All, || self.id(), || peer))
     }
 
     #[inline]
@@ -322,7 +331,10 @@ impl Flow {
     /// that are told so by a store of ours, and cheaper. Blocks while something is under way to another node.
     #[inline]
     pub fn publish(&self) -> Result<()> {
-        let held = self.finish_held();
+        let held = match mailbox::may_hold_some() {
+            true => mailbox::finish_held(self.id(), None),
+            false => Ok(()),
+        };
         self.stored.store(false, Ordering::Relaxed);
         fence(Ordering::Release);
         held.and(service::finish_calls(Completion::All, || self.id(), || None))

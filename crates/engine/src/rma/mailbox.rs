@@ -40,7 +40,7 @@ use crate::limits::{
 use crate::memory::heap::{self, REGISTRY};
 use crate::{Error, Result, counters};
 
-pub(super) use held::{finish_held, hold_put, holds_some, is_one_of_several};
+pub(super) use held::{finish_held, hold_put, is_one_of_several, may_hold_some};
 pub(super) use pieces::{Outcome, Sides, ask_in_pieces, begin};
 
 /// Lies in shared memory, followed by the room for each box's data.

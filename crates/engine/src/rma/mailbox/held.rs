@@ -48,7 +48,7 @@ struct HeldPuts {
 }
 
 static HELD: Mutex<Vec<HeldPuts>> = Mutex::new(Vec::new());
-/// Are there some?
+/// Some may be held, or puts were counted since the last flush.
 static ANY: AtomicBool = AtomicBool::new(false);
 
 fn all() -> MutexGuard<'static, Vec<HeldPuts>> {
@@ -151,17 +151,13 @@ static WERE_SEVERAL: AtomicBool = AtomicBool::new(false);
 pub(in crate::rma) fn is_one_of_several() -> bool {
     let before = PUTS.load(Ordering::Relaxed);
     PUTS.store(before.saturating_add(1), Ordering::Relaxed);
+    ANY.store(true, Ordering::Relaxed);
     before > 0 || WERE_SEVERAL.load(Ordering::Relaxed)
 }
 
-/// A flow is flushed. True: something is held.
-#[inline]
-pub(in crate::rma) fn holds_some() -> bool {
-    let puts = PUTS.load(Ordering::Relaxed);
-    if puts != 0 {
-        PUTS.store(0, Ordering::Relaxed);
-        WERE_SEVERAL.store(puts > 1, Ordering::Relaxed);
-    }
+/// A flow is flushed. False: nothing is held.
+#[inline(always)] // One load in each flush.
+pub(in crate::rma) fn may_hold_some() -> bool {
     ANY.load(Ordering::Relaxed)
 }
 
@@ -172,6 +168,10 @@ pub(in crate::rma) fn holds_some() -> bool {
 #[cold]
 #[inline(never)]
 pub(in crate::rma) fn finish_held(flow: FlowId, peer: Option<Peer>) -> Result<()> {
+    let puts = PUTS.swap(0, Ordering::Relaxed);
+    if puts != 0 {
+        WERE_SEVERAL.store(puts > 1, Ordering::Relaxed);
+    }
     let home = home()?;
     let is_meant =
         |held: &mut HeldPuts| held.count > 0 && held.flow == flow && peer.is_none_or(|peer| peer == held.target.peer());
