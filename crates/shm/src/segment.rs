@@ -259,9 +259,9 @@ pub fn create_on(ranks: u32, nonce: [u8; 16], nodes: Option<&Nodes>) -> Result<O
         nodes.of.iter().filter(|node| **node == nodes.own).count() as u32
     });
     let slots = u64::from(here) * SLOTS_OF_EACH;
-    // Addresses, with the last page as in `Segment::take`.
+    // Addresses, with the last page as in `Segment::take`. Not where they are few: a rank may have fewer than its launcher.
     let has_slots = slots > 0
-        && arena + slots <= limit / 2
+        && limit == LIMITS[0]
         && limits::with_largest_files(|| reserve::reserve(&fd, arena + slots - PAGE, PAGE)).is_ok();
     let (slots, last_page) = if has_slots { (slots, PAGE) } else { (0, 0) };
     let cpus = cpu::usable() as u64;

@@ -22,8 +22,8 @@ use isthmus_shm::{Offset, Segment};
 
 use crate::channel::ring_size;
 use crate::limits::{
-    SHORT_RING, SHORT_RING_PIECE, SHORT_STAGED, STAGED_LARGEST, STAGED_SLOTS, STAGED_SLOTS_OVERSUBSCRIBED,
-    STAGED_SMALLEST, STAGED_STEP,
+    ROOMY_SEGMENT, SHORT_RING, SHORT_RING_PIECE, SHORT_STAGED, STAGED_LARGEST, STAGED_SLOTS,
+    STAGED_SLOTS_OVERSUBSCRIBED, STAGED_SMALLEST, STAGED_STEP,
 };
 use crate::memory::arena::Arena;
 use crate::memory::board::{Board, Step};
@@ -82,7 +82,10 @@ struct Slots {
 #[derive(Debug)]
 struct Ring {
     base: Offset,
+    /// Bytes that it goes round in: fewer than `whole` while there is no memory for more.
     size: u64,
+    /// Bytes that it has addresses for.
+    whole: u64,
     /// Bytes from the base that have memory: it grows as the ring is gone round for the first time.
     backed: u64,
     /// First free byte, counted without going round.
@@ -138,16 +141,19 @@ impl Staging {
         if length <= SHORT_STAGED {
             return self.take_slot(segment, arena, board, step);
         }
-        let is_short = length <= SHORT_RING_PIECE && publish::ranks_take_turns() && tunables::STAGING.get() == 0;
+        let is_short = length <= SHORT_RING_PIECE
+            && publish::ranks_take_turns()
+            && tunables::STAGING.get() == 0
+            && segment.limit() >= ROOMY_SEGMENT;
         if is_short && self.short_ring.is_none() {
             self.short_ring = Ring::of_size(segment, arena, SHORT_RING).ok();
         }
         let short_ring = match &mut self.short_ring {
             Some(ring) if is_short => match ring.has_room(segment, arena, length as u64) {
-                Ok(()) => Some(ring),
+                Ok(_) => Some(ring),
                 Err(_) => {
                     // Without memory for it the long one serves, from now on.
-                    ring.size = ring.backed;
+                    (ring.size, ring.whole) = (ring.backed, ring.backed);
                     None
                 }
             },
@@ -224,7 +230,7 @@ impl Staging {
         step: Step,
         length: usize,
     ) -> Result<Offset> {
-        if let Some(taken) = self.take(segment, arena, board, step, length, false)? {
+        if let Ok(Some(taken)) = self.take(segment, arena, board, step, length, false) {
             return Ok(taken);
         }
         self.drain(arena);
@@ -337,7 +343,10 @@ impl Ring {
             0 => ring_size::suitable(segment.ranks()),
             bytes => bytes,
         };
-        let mut size = wanted.clamp(STAGED_SMALLEST, STAGED_LARGEST).next_power_of_two();
+        // In a small segment there is to be room for those of all ranks, and for all else.
+        let share = segment.limit() / 4 / u64::from(segment.ranks_here().max(1));
+        let wanted = wanted.min(share).clamp(STAGED_SMALLEST, STAGED_LARGEST);
+        let mut size = wanted.next_power_of_two();
         loop {
             match Self::of_size(segment, arena, size) {
                 Err(_) if size > STAGED_SMALLEST => size /= 2,
@@ -351,6 +360,7 @@ impl Ring {
         Ok(Self {
             base,
             size,
+            whole: size,
             backed,
             head: 0,
             pieces: VecDeque::new(),
@@ -359,44 +369,57 @@ impl Ring {
     }
 
     /// See that a piece can lie at the head, or at the base once what lies there has been read. A page costs 2 us when it is first written, and few
-    /// programs need them all (docs/decisions/0240).
+    /// programs need them all (docs/decisions/0240). False: it may, once all that lies there has been read.
     ///
     /// # Errors
     /// Memory is used up, and what the ring has holds fewer than three such pieces.
     #[inline]
-    fn has_room(&mut self, segment: &Segment, arena: &Arena, length: u64) -> Result<()> {
-        let end = self.head + length.next_multiple_of(128);
-        match self.backed >= self.size || end <= self.backed {
-            true if 3 * length <= self.size => Ok(()),
-            true => Err(segment::Error::Exhausted {
-                wanted: length,
-                left: self.size,
-                limit: "memory in which collectives stage data",
-            }
-            .into()),
-            false => self.back(segment, arena, end, length),
+    fn has_room(&mut self, segment: &Segment, arena: &Arena, length: u64) -> Result<bool> {
+        if 3 * length > self.size && !self.is_whole_again(length)? {
+            return Ok(false);
         }
+        let end = self.head + length.next_multiple_of(128);
+        if self.backed < self.size && end > self.backed {
+            self.back(segment, arena, end, length)?;
+        }
+        Ok(true)
+    }
+
+    /// There was no memory for as much as it has addresses for. Try again from the base. False: somebody has not read what lies there.
+    #[cold]
+    fn is_whole_again(&mut self, length: u64) -> Result<bool> {
+        if 3 * length > self.whole {
+            let error = segment::Error::Exhausted {
+                wanted: length,
+                left: self.whole,
+                limit: "memory in which collectives stage data",
+            };
+            return Err(error.into());
+        }
+        let mut readers = self.pieces.iter().filter_map(|piece| piece.readers.as_ref());
+        if !readers.all(Readers::are_done) {
+            return Ok(false);
+        }
+        self.pieces.clear();
+        (self.head, self.size) = (0, self.whole);
+        Ok(true)
     }
 
     /// Get memory up to `end`, counted from the base.
     #[cold]
     fn back(&mut self, segment: &Segment, arena: &Arena, end: u64, length: u64) -> Result<()> {
         let up_to = |end: u64| end.next_multiple_of(STAGED_STEP).min(self.size);
-        let mut refused = None;
-        for to in [up_to(end.max(2 * self.backed)), up_to(end)] {
-            match arena.back(segment, Offset(self.base.0 + self.backed), to - self.backed) {
-                Ok(()) => {
-                    self.backed = to;
-                    return Ok(());
-                }
-                Err(error) => refused = Some(error),
-            }
+        let (least, twice) = (up_to(end), up_to(end.max(2 * self.backed)));
+        let wanted = match segment.can_grant(twice - self.backed) {
+            Ok(()) => twice,
+            Err(_) => least,
+        };
+        match arena.back(segment, Offset(self.base.0 + self.backed), wanted - self.backed) {
+            Ok(()) => self.backed = wanted,
+            Err(error) if 3 * length > self.backed => return Err(error.into()),
+            // For now it goes round in what it has.
+            Err(_) => self.size = self.backed,
         }
-        if let Some(error) = refused.filter(|_| 3 * length > self.backed) {
-            return Err(error.into());
-        }
-        // No more: from now on it goes round in what it has.
-        self.size = self.backed;
         Ok(())
     }
 
@@ -410,7 +433,9 @@ impl Ring {
         by_half: bool,
         readers: impl FnOnce() -> Option<Readers>,
     ) -> Result<Option<Offset>> {
-        self.has_room(segment, arena, length)?;
+        if !self.has_room(segment, arena, length)? {
+            return Ok(None);
+        }
         let length = length.next_multiple_of(128);
         // A piece does not go over the end.
         let mut start = self.head;
@@ -550,6 +575,7 @@ mod tests {
         let mut ring = Ring {
             base: Offset(0),
             size: 4 << 20,
+            whole: 4 << 20,
             backed: 0,
             head: 0,
             pieces: VecDeque::new(),
@@ -586,8 +612,12 @@ mod tests {
             .expect("short ones go round in it");
         assert_eq!(ring.size, STAGED_STEP);
         assert!(
-            ring.has_room(&segment, &arena, 32 << 10).is_err(),
-            "and longer ones are refused"
+            ring.has_room(&segment, &arena, 128 << 10).is_err(),
+            "and longer ones are refused while there is no memory"
         );
+        arena.plan = None;
+        let at = ring.take(&segment, &arena, LONGEST as u64, false, || None);
+        assert_eq!(at.expect("there is memory again"), Some(ring.base));
+        assert_eq!(ring.size, 4 << 20);
     }
 }

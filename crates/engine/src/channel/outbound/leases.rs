@@ -10,7 +10,7 @@ use super::pieces::Payload;
 use super::{Outbound, mapped};
 use crate::channel::record::{Handler, Switch};
 use crate::channel::ring_size;
-use crate::limits::{FULL_BEFORE_LEASE, LARGEST_RING, LEASED_BYTES, LEASES, ONE_RECORD, SMALL_RING};
+use crate::limits::{FULL_BEFORE_LEASE, LARGEST_RING, LEASED_BYTES, LEASES, ONE_RECORD, ROOMY_SEGMENT, SMALL_RING};
 use crate::{counters, tunables};
 
 /// Data of the ring that a streaming pair leases: the tunable, as a power of two within what rings can be; or by the
@@ -125,7 +125,7 @@ impl Leases {
         });
         let offset = match self.free.pop() {
             Some(offset) => offset,
-            None if self.made < LEASES => {
+            None if self.made < LEASES && segment.limit() >= ROOMY_SEGMENT => {
                 // Refused memory is not asked for again: small rings do.
                 self.made += 1;
                 // Its pages come when they are touched: all at once they would delay the pair's first long message (docs/decisions/0240).

@@ -99,11 +99,11 @@ pub(in crate::rma) unsafe fn hold_put(
     };
     let home = home()?;
     full.ask(home);
-    full.settle(home)?;
+    let earlier = full.settle(home);
     // SAFETY: the caller's promise.
     unsafe { full.add(entry, from) };
     keep([full]);
-    Ok(true)
+    earlier.map(|()| true)
 }
 
 /// Their places serve the next puts. A wait for a target may call the user's code, which may put and flush: places are out of the list meanwhile.
@@ -256,7 +256,8 @@ impl HeldPuts {
             // SAFETY: the bytes are as they were written.
             unsafe {
                 each(self.first, self.bytes.as_ptr(), self.bytes.len(), |at, from, length| {
-                    done = std::mem::replace(&mut done, Ok(())).and_then(|()| put_alone(target, at, from, length));
+                    let one = put_alone(target, at, from, length);
+                    done = std::mem::replace(&mut done, Ok(())).and(one);
                     true
                 })
             };
