@@ -126,7 +126,7 @@ limits! {
     STAGED_SLOTS_OVERSUBSCRIBED: usize = 32, "times", "Zen 4", "0009", "The same where ranks share CPUs: as many as there are calls that one rank may be ahead.";
     SHORT_RING_PIECE: usize = 32 << 10, "bytes", "Zen 5", "0009", "Where ranks share CPUs, longer pieces than those with slots, up to this length, have the short staging ring.";
     SHORT_RING: u64 = 256 << 10, "bytes", "Zen 5", "0009", "The short staging ring, where ranks share CPUs.";
-    ROOMY_SEGMENT: u64 = 256 << 20, "bytes", "-", "0241", "In a job's segment that is smaller (`ulimit -v`) no pair leases a large ring, and there is no short staging ring.";
+    ROOMY_SEGMENT: u64 = 256 << 20, "bytes", "-", "0240", "In a job's segment that is smaller (`ulimit -v`) no pair leases a large ring, and there is no short staging ring.";
     STAGED_SMALLEST: u64 = 1 << 20, "bytes", "-", "0009", "The smallest staging ring that will do: three of the longest pieces, and some.";
     STAGED_STEP: u64 = 64 << 10, "bytes", "-", "0240", "What the staging ring is given of memory at first, and at least when it grows.";
     STAGED_LARGEST: u64 = 64 << 20, "bytes", "-", "0009", "More is never of use.";

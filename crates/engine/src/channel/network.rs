@@ -314,7 +314,7 @@ impl Network {
         if !card::has_room_for(std::iter::once(endpoint.name()).chain(rails.names())) {
             let what = endpoint.provider();
             return Err(Error::Boot(format!(
-                "the addresses of libfabric's provider {what} are longer than we can tell"
+                "the addresses of libfabric's provider {what} are longer than there is room for: name fewer networks, if there are several"
             )));
         }
         let mut network = Box::new(Self {

@@ -410,12 +410,16 @@ impl Ring {
     fn back(&mut self, segment: &Segment, arena: &Arena, end: u64, length: u64) -> Result<()> {
         let up_to = |end: u64| end.next_multiple_of(STAGED_STEP).min(self.size);
         let (least, twice) = (up_to(end), up_to(end.max(2 * self.backed)));
-        let wanted = match segment.can_grant(twice - self.backed) {
-            Ok(()) => twice,
-            Err(_) => least,
+        let grow = |to: u64| {
+            let at = Offset(self.base.0 + self.backed);
+            arena.back(segment, at, to - self.backed).map(|()| to)
         };
-        match arena.back(segment, Offset(self.base.0 + self.backed), wanted - self.backed) {
-            Ok(()) => self.backed = wanted,
+        let grown = match grow(twice) {
+            Err(_) if least < twice => grow(least),
+            grown => grown,
+        };
+        match grown {
+            Ok(backed) => self.backed = backed,
             Err(error) if 3 * length > self.backed => return Err(error.into()),
             // For now it goes round in what it has.
             Err(_) => self.size = self.backed,

@@ -30,14 +30,12 @@ fn large_ring(segment: &Segment) -> u64 {
 /// Memory of a ring, which comes when it is touched. Blocks while ranks that are taking memory could leave too little.
 fn promised(segment: &Segment, length: u64) -> Result<Offset, segment::Error> {
     let mut waiting = MemoryWait::default();
-    // A refused request takes no addresses.
-    while let Err(error) = segment.can_grant(length) {
-        segment.wait_for_memory(error, &mut waiting)?;
-    }
     let at = segment.take(length)?;
-    segment.promise(at, length).inspect_err(|_| {
-        segment.punch(at, length);
-    })?;
+    while let Err(error) = segment.promise(at, length) {
+        segment.wait_for_memory(error, &mut waiting).inspect_err(|_| {
+            segment.punch(at, length);
+        })?;
+    }
     Ok(at)
 }
 
